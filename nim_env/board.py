@@ -28,46 +28,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
 from itertools import pairwise
-from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._internal import limits
+from nim_env._internal.caching import shared_instance
 from nim_env._internal.limits import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
 """An array of states, or of positions by their indices."""
-_T = TypeVar("_T")
-
-
-class Kept(dict[int, _T]):
-    """A cache with one object per state, for single games.
-
-    ``cache[state]`` returns the object of a state. Subclasses define :meth:`make`, which makes the object when the
-    state is first looked up. The cache is cleared when it would grow too large.
-
-    Args:
-        rules: The game.
-        observation_bytes: The size of an observation, for estimating the size of an object.
-    """
-
-    def __init__(self, rules: NimRules, observation_bytes: int = 0) -> None:
-        super().__init__()
-        n_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + observation_bytes
-        self._max_objects = max(1, limits.KEPT_BYTES // n_bytes)
-
-    def make(self, state: int) -> _T:
-        """Makes the object of a state."""
-        raise NotImplementedError
-
-    def __missing__(self, state: int) -> _T:
-        if len(self) >= self._max_objects:
-            self.clear()
-        made = self[state] = self.make(state)
-        return made
 
 
 class Board:
@@ -81,11 +53,11 @@ class Board:
 
     Attributes:
         rules: The game.
-        n: The number of positions.
-        n_states: The number of states, ``2 * n + 1``.
-        full: The state in which all heaps are full and the game is in progress, ``n - 1``.
-        begins: The state before an opening move of the opponent, ``n``.
-        lost: The state in which the opponent has taken the last object, ``n + 1``.
+        n_positions: The number of positions, n.
+        n_states: The number of states, 2n + 1.
+        full: The state in which all heaps are full and the game is in progress, n - 1.
+        new_game: The state before an opening move of the opponent, n.
+        opponent_took_last: The state in which the opponent has taken the last object, n + 1.
 
     Raises:
         ValueError: If the game has more than 2⁶¹ positions.
@@ -94,21 +66,22 @@ class Board:
     def __init__(self, rules: NimRules) -> None:
         limits.check_size(rules.n_positions, limits.STATES, f"positions of {rules}", "use smaller heaps")
         self.rules = rules
-        self.n = rules.n_positions
-        self.n_states = 2 * self.n + 1
-        self.full = self.n - 1
-        self.begins = self.n
-        self.lost = self.n + 1
+        n = rules.n_positions
+        self.n_positions = n
+        self.n_states = 2 * n + 1
+        self.full = n - 1
+        self.new_game = n
+        self.opponent_took_last = n + 1
         self._offsets = np.array(rules.offsets, dtype=np.int64)
         # after the mover's last object, in progress, after the opponent's last object, after an illegal action
         self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
-        return shared, (type(self), self.rules)  # copies and unpickled environments share the board
+        return shared_instance, (type(self), self.rules)  # copies and unpickled environments share the board
 
     def positions(self, states: Any) -> Any:
         """Returns the index of each state's position."""
-        return np.minimum(states % self.lost, self.full, dtype=np.int64)
+        return np.minimum(states % self.opponent_took_last, self.full, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
         """Returns the heap sizes of each state, int64 of shape ``(..., n_heaps)``."""
@@ -116,21 +89,22 @@ class Board:
 
     def is_over(self, states: Any) -> Any:
         """Returns whether each game is over, bool of shape ``(...)``."""
-        return (states == 0) | (states > self.begins)
+        return (states == 0) | (states > self.new_game)
+
+    def is_illegal(self, states: Any) -> Any:
+        """Returns whether an illegal action of the mover has ended each game, bool of shape ``(...)``."""
+        return states > self.opponent_took_last
+
+    def after_illegal(self, positions: Any) -> Any:
+        """Returns the states after illegal actions of the mover in positions, which are given by their indices."""
+        return self.opponent_took_last + positions
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
         """Returns the mover's reward, float64 of shape ``(...)``.
 
         It is 0 in games in progress, and -1 after an illegal action.
         """
-        return self._rewards[0 + (states > 0) + (states > self.begins) + (states > self.lost)]
-
-    def legal(self, states: Any, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Returns the legal actions, int8 of shape ``(..., n_actions)``, for states whose heap sizes are given.
-
-        All actions count as legal if the game is over.
-        """
-        return self.rules.action_mask(heaps) | np.asarray(self.is_over(states), dtype=np.int8)[..., None]
+        return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 
     def masks(self, states: States) -> NDArray[np.int8]:
         """Returns the legal actions of states of shape ``(n,)``, int8 of shape ``(n, n_actions)``.
@@ -139,7 +113,8 @@ class Board:
         """
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(len(states), self.rules.n_actions):
-            masks[part] = self.legal(states[part], self.heaps(states[part]))
+            is_over = self.is_over(states[part]).view(np.int8)
+            masks[part] = self.rules.action_mask(self.heaps(states[part])) | is_over[:, None]
         return masks
 
     def moved(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
@@ -153,26 +128,26 @@ class Board:
     def after(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the states after actions of the mover, shape ``(n,)``.
 
-        A game that is over goes to ``begins``, the state in which the next game begins.
+        If a game is over, the state after it is ``new_game``.
         """
         positions = self.positions(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
         after = self.moved(positions, actions)
-        np.copyto(after, positions + self.lost, where=is_illegal)
-        np.copyto(after, self.begins, where=self.is_over(states))
+        np.copyto(after, self.after_illegal(positions), where=is_illegal)
+        np.copyto(after, self.new_game, where=self.is_over(states))
         return after
 
     def after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
         """Returns the states after legal actions of the opponent in games in progress."""
         after = self.moved(self.positions(states), actions)
-        return np.where(after == 0, self.lost, after)
+        return np.where(after == 0, self.opponent_took_last, after)
 
-    def random(self, generator: np.random.Generator, size: int | None = None) -> Any:
+    def sample_positions(self, generator: np.random.Generator, size: int | None = None) -> Any:
         """Draws positions uniformly from all except the empty one.
 
         Returns an int, or int64 of shape ``(size,)`` if ``size`` is given.
         """
-        return generator.integers(1, self.n, size)
+        return generator.integers(1, self.n_positions, size)
 
     def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
         """Returns the sum of ``function(size)`` over the heaps of every position, by the position's index.
@@ -194,7 +169,7 @@ class Board:
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
-        for part in chunks(self.n - 1, self.rules.n_actions, start=1):
+        for part in chunks(self.n_positions - 1, self.rules.n_actions, start=1):
             positions = order[part]
             bounds = np.flatnonzero(np.diff(totals[positions])) + 1
             yield positions, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(positions)])]
@@ -208,9 +183,9 @@ def _from_table(method: Any) -> Any:
 
     @wraps(method)
     def look_up(board: TabulatedBoard, states: States) -> NDArray[Any]:
-        table = board.tables.get(method)
+        table = board._tables.get(method)
         if table is None:
-            table = board.tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
+            table = board._tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
         if table.ndim == 1:
             return table[states]
         return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster for rows
@@ -225,17 +200,13 @@ class TabulatedBoard(Board):
 
     Args:
         rules: The game.
-
-    Attributes:
-        tables: The tables made so far, by the method of :class:`Board` that they replace. Each has a row for every
-            state.
     """
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self.tables: dict[Any, NDArray[Any]] = {}
+        self._tables: dict[Any, NDArray[Any]] = {}  # by the method of Board, with a row for each state
         self._n_actions = rules.n_actions
-        self._has_moves = 2 * self.n * rules.n_actions <= limits.TABULATED_MOVES
+        self._has_next_states = 2 * self.n_positions * rules.n_actions <= limits.TABULATED_MOVES
 
     positions = _from_table(Board.positions)
     is_over = _from_table(Board.is_over)
@@ -243,13 +214,13 @@ class TabulatedBoard(Board):
     masks = _from_table(Board.masks)
 
     def after(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Does the same, with a table of all states and actions if the board is small enough."""
-        if not self._has_moves:
+        """Returns the states after actions, from a table of all states and actions if they are few enough."""
+        if not self._has_next_states:
             return super().after(states, actions)
-        return self._moves[states * self._n_actions + actions]
+        return self._next_states[states * self._n_actions + actions]
 
     @cached_property
-    def _moves(self) -> States:
+    def _next_states(self) -> States:
         states = np.arange(self.n_states, dtype=np.int64).repeat(self._n_actions)
         return super().after(states, np.tile(np.arange(self._n_actions), self.n_states))
 
@@ -259,10 +230,10 @@ def _with_last_result(method: Any) -> Any:
 
     @wraps(method)
     def remember(board: LargeBoard, states: States) -> NDArray[Any]:
-        last_states, result = board.last.get(method, (None, None))
+        last_states, result = board._last.get(method, (None, None))
         if not np.array_equal(last_states, states):
             result = method(board, states)
-            board.last[method] = np.array(states), result
+            board._last[method] = np.array(states), result
         return result.copy()
 
     return remember
@@ -276,35 +247,17 @@ class LargeBoard(Board):
 
     Args:
         rules: The game.
-
-    Attributes:
-        last: The last states and their result, by the method of :class:`Board`.
     """
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self.last: dict[Any, Any] = {}
+        self._last: dict[Any, Any] = {}  # the last states and their result, by the method of Board
 
     heaps = _with_last_result(Board.heaps)
     masks = _with_last_result(Board.masks)
 
 
-def kind_for_many(rules: NimRules) -> type[Board]:
-    """Returns the class of boards that is fastest for many games at once."""
-    return TabulatedBoard if rules.n_positions * rules.n_actions <= limits.TABULATED else LargeBoard
-
-
-_shared: WeakValueDictionary[Any, Any] = WeakValueDictionary()
-
-
-def shared(kind: Callable[..., _T], *arguments: Any) -> _T:
-    """Returns ``kind(*arguments)``, the same object for every call with these arguments.
-
-    Environments of the same game share their boards and caches in this way. An object is freed when the last
-    environment that uses it is gone.
-    """
-    key = (kind, *arguments)
-    instance = _shared.get(key)
-    if instance is None:
-        instance = _shared[key] = kind(*arguments)
-    return instance
+def batch_board(rules: NimRules) -> Board:
+    """Returns the board for many games at once, the same object for every call with this game."""
+    is_small = rules.n_positions * rules.n_actions <= limits.TABULATED
+    return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

@@ -58,7 +58,7 @@ JOINED = 2**22
 """Possible replies of all members of a pool, over all states, that are stored together: about 200 MB. Above it,
 the games of each member are answered separately, which is slower."""
 
-KEPT_BYTES = 120_000_000
+CACHE_BYTES = 120_000_000
 """Estimated bytes of a cache with an object for each state that single games have visited. A cache that would grow
 larger is cleared, and its objects are made again when they are needed."""
 

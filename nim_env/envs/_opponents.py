@@ -1,13 +1,14 @@
 """Which opponent plays each game.
 
-A game that begins gets its opponent from a *source*: the opponent is a policy, or a member of a pool that is drawn
-for this game. It plays to the end of the game, even if ``set_opponent`` replaces the source in the meantime or the
-pool removes the member.
+When a game begins, an :class:`OpponentSampler` draws its opponent: a policy, or a member of a pool. The opponent
+plays to the end of the game, even if ``set_opponent`` replaces the sampler in the meantime or the pool removes the
+member. In a vector environment, :class:`Opponents` says who plays each game.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -16,30 +17,45 @@ from numpy.typing import NDArray
 from nim_env._internal import limits
 from nim_env._internal.draws import AliasLists, joined
 from nim_env.board import Board, States
-from nim_env.envs._replies import STARTS, Replies, replies_of, start_row
+from nim_env.envs._replies import Replies, replies_of
+from nim_env.envs._reply_distribution import STARTS, start_index
 from nim_env.policies import OpponentPool, Policy
 
 Indices: TypeAlias = NDArray[np.intp]
 
 
-class Source:
-    """The source of the opponents of games that begin: a policy, a pool, or ``None`` in self-play.
-
-    Each opponent has a number: a member of a pool has its number in the pool, and a policy is number 0.
+@dataclass(frozen=True, eq=False)
+class Opponent:
+    """A policy that plays as the opponent.
 
     Attributes:
-        pool: The pool, or ``None`` if the source is a policy.
-        numbers: The numbers of all opponents of the source, as of the last check.
-        replies: The replies of each opponent, by its number.
+        replies: Its replies.
+        member: Its number in its pool, or -1 if it is not from a pool.
     """
 
-    def __init__(self, board: Board, opponent: Policy | OpponentPool | None, start: str) -> None:
+    replies: Replies
+    member: int
+
+
+class OpponentSampler:
+    """Draws an opponent for each game that begins: always the same policy, or a member of a pool.
+
+    Args:
+        board: The board.
+        source: The policy, the pool, or ``None`` in self-play.
+        start: How episodes begin, one of :data:`nim_env.envs._reply_distribution.STARTS`.
+
+    Attributes:
+        opponents: The opponents that can be drawn, as of the last check.
+    """
+
+    def __init__(self, board: Board, source: Policy | OpponentPool | None, start: str) -> None:
         self._board = board
-        self.pool = opponent if isinstance(opponent, OpponentPool) else None
-        self._policy = None if isinstance(opponent, OpponentPool) else opponent
-        self.numbers = range(0)
-        self.replies: dict[int, Replies] = {}
+        self._pool = source if isinstance(source, OpponentPool) else None
+        self._policy = None if isinstance(source, OpponentPool) else source
+        self._members = range(0)  # the numbers of the opponents, as of the last check
         self._start = ""  # the start of the last check
+        self.opponents: tuple[Opponent, ...] = ()
         self.check(start)
 
     def check(self, start: str) -> None:
@@ -47,127 +63,139 @@ class Source:
 
         Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
         """
-        numbers = range(1) if self.pool is None else self.pool.numbers
-        if start == self._start and numbers == self.numbers:
+        members = range(-1, 0) if self._pool is None else self._pool.numbers
+        if start == self._start and members == self._members:
             return
-        policies = (self._policy,) if self.pool is None else self.pool.policies
-        replies = {
-            number: self.replies[number] if number in self.replies else replies_of(self._board, policy)
-            for number, policy in zip(numbers, policies, strict=True)
-        }
-        for each in replies.values():
-            each.check_start(start)
-        self.numbers = numbers
-        self.replies = replies
+        opponents = self.opponents
+        if members != self._members:
+            policies = (self._policy,) if self._pool is None else self._pool.policies
+            known = {opponent.member: opponent for opponent in opponents}
+            opponents = tuple(
+                known.get(member) or Opponent(replies_of(self._board, policy), member)
+                for member, policy in zip(members, policies, strict=True)
+            )
+        for opponent in opponents:
+            opponent.replies.check_start(start)
+        self.opponents = opponents
+        self._members = members
         self._start = start
 
     def check_episode(self, start: str) -> None:
-        """The same, and raises ValueError if no member of the pool has a positive weight."""
+        """Does the same, and raises ValueError if no member of the pool has a positive weight."""
         self.check(start)
-        if self.pool is not None:
-            _ = self.pool.probabilities
+        if self._pool is not None:
+            _ = self._pool.probabilities
 
     def draw(self, generator: Generator, size: int | None = None) -> Any:
-        """Draws the number of the opponent of one game, or of ``size`` games."""
-        return 0 if self.pool is None else self.numbers.start + self.pool.draw(generator, size)
+        """Draws an index into :attr:`opponents` for one game, or indices for ``size`` games."""
+        return 0 if self._pool is None else self._pool.draw(generator, size)
 
 
-class Opponents:
-    """The opponents of the games of a vector environment.
+class Roster:
+    """The opponents that a vector environment can have at one time. It does not change.
 
-    Games can have opponents from an earlier source, so every opponent gets a number here that is never used again.
-    Several methods take or return ``opponents``, the number of the opponent of each game: np.intp, shape ``(n,)``.
+    The *former* opponents finish the games that they play, and the *current* ones also play the games that begin.
+
+    Args:
+        board: The board.
+        former: The opponents that are no longer drawn for new games.
+        current: The opponents of a sampler.
 
     Attributes:
-        source: The source of the opponents of games that begin.
-        only: If a single policy plays all games, its replies, and ``opponents`` are not used. Otherwise ``None``.
-        has_members: Whether an opponent that is in the source or plays a game is a member of a pool.
+        board: The argument; so are ``former`` and ``current``.
+        everyone: The former opponents, and then the current ones.
+        members: The number of each of them in its pool, int64, -1 for a policy.
+        has_members: Whether one of them is a member of a pool.
+        single: If a single policy plays all games, its replies. Otherwise ``None``.
     """
 
-    only: Replies | None = None
-
-    def __init__(self, board: Board, source: Source) -> None:
-        self._board = board
-        self._replies: dict[int, Replies] = {}  # of each opponent that is in the source or plays a game
-        self._members = np.empty(0, dtype=np.int64)  # the number of each opponent in its pool, -1 for a policy
-        self._tables: dict[str, AliasLists | None] = {}  # for each start, the lists of all opponents
-        self._first = 0  # the opponent whose number in the source is 0
-        self.change(source, np.empty(0, dtype=np.intp))
+    def __init__(self, board: Board, former: tuple[Opponent, ...], current: tuple[Opponent, ...]) -> None:
+        self.board = board
+        self.former = former
+        self.current = current
+        self.everyone = former + current
+        self.members = np.array([opponent.member for opponent in self.everyone], dtype=np.int64)
+        self.has_members = bool((self.members >= 0).any())
+        is_single = len(current) == 1 and not former and not self.has_members
+        self.single = current[0].replies if is_single else None
+        self._n_lists = board.n_states + len(STARTS)  # of each opponent
+        self._joined_lists: dict[str, AliasLists | None] = {}  # for each start, the lists of everyone
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_tables": {}}  # the tables are created again
+        return {**self.__dict__, "_joined_lists": {}}  # the lists are made again
 
-    def change(self, source: Source, opponents: Indices) -> None:
-        """Replaces the source. Writes the present opponents of all games to ``opponents``."""
-        if self.only is not None:
-            opponents[:] = self._first
-        self.source = source
-        self._first = len(self._members)
-        self._update(opponents)
+    def draw_replies(self, states: States, indices: Indices, start: str, generator: Generator) -> States:
+        """Draws the states after the replies of the opponents with these indices in :attr:`everyone`."""
+        if self.single is not None:
+            return self.single.draw_batch(states, start, generator)
+        lists = self._lists(start)
+        if lists is not None:
+            return lists.draw(indices * self._n_lists + states, generator.random(len(states)))
+        after = states.copy()
+        for index in np.unique(indices).tolist():
+            games = (indices == index).nonzero()[0]
+            after[games] = self.everyone[index].replies.draw_batch(states[games], start, generator)
+        return after
 
-    def members(self, opponents: Indices) -> NDArray[np.int64]:
-        """The number of each opponent in its pool, -1 for a policy."""
-        return self._members.take(opponents)
+    def _lists(self, start: str) -> AliasLists | None:
+        """The lists of everyone, joined; ``None`` if an opponent is queried or the lists are too large."""
+        if start not in self._joined_lists:
+            parts = [each.replies.batch_lists for each in self.everyone]
+            lists = [part.all_lists for part in parts if part is not None]
+            is_joined = len(lists) == len(parts) and sum(map(len, lists)) <= limits.JOINED
+            first = np.arange(len(parts)) * self._n_lists  # the first list of each opponent
+            new_game, index = first + self.board.new_game, first + start_index(self.board, start)
+            self._joined_lists[start] = joined(lists).redirected(new_game, index) if is_joined else None
+        return self._joined_lists[start]
 
-    def many(self, states: States, opponents: Indices, start: str, generator: Generator) -> tuple[States, Indices]:
-        """Lets the opponents reply in many games, and draws new opponents for those that begin.
+
+class Opponents(NamedTuple):
+    """The opponent of each game of a vector environment. Methods return a new object.
+
+    Attributes:
+        roster: The opponents that the games can have.
+        indices: The index of each game's opponent in ``roster.everyone``, np.intp of shape ``(n,)``.
+    """
+
+    roster: Roster
+    indices: Indices
+
+    def reply(
+        self, states: States, sampler: OpponentSampler, start: str, generator: Generator
+    ) -> tuple[States, Opponents]:
+        """Draws opponents for the games that begin, and then the replies in all games.
 
         Returns the states after the replies, and the opponents.
         """
-        if self.only is None:
-            begins = (states == self._board.begins).nonzero()[0]
-            if len(begins):
-                opponents = self.begin(opponents, begins, start, generator)
-        return self.replied(states, opponents, start, generator), opponents
+        opponents = self
+        if self.roster.single is None:
+            games = (states == self.roster.board.new_game).nonzero()[0]
+            if len(games):
+                opponents = self.drawn_for(games, sampler, start, generator)
+        return opponents.roster.draw_replies(states, opponents.indices, start, generator), opponents
 
-    def begin(self, opponents: Indices, games: Indices, start: str, generator: Generator) -> Indices:
-        """Draws new opponents for ``games``, which are indices. Returns the opponents of all games."""
-        self.source.check(start)
-        if self._has_leavers or self.source.replies is not self._present:
-            self._update(opponents)
-        if self.only is None:
-            opponents = opponents.copy()
-            opponents[games] = self._first + self.source.draw(generator, len(games))
-        return opponents
+    def drawn_for(self, games: Indices, sampler: OpponentSampler, start: str, generator: Generator) -> Opponents:
+        """Returns the opponents after new ones are drawn for the games with these indices."""
+        sampler.check(start)
+        opponents = self.with_current(sampler)
+        roster = opponents.roster
+        if roster.single is not None:
+            return opponents
+        indices = opponents.indices.copy()
+        indices[games] = len(roster.former) + sampler.draw(generator, len(games))
+        return Opponents(roster, indices)
 
-    def replied(self, states: States, opponents: Indices, start: str, generator: Generator) -> States:
-        """The states after the replies of the opponents."""
-        if self.only is not None:
-            return self.only.many(states, start, generator)
-        table = self._table(start)
-        if table is not None:
-            lists = self._first_lists.take(opponents)
-            lists += states
-            return table.draw(lists, generator.random(len(states)))
-        after = states.copy()
-        for opponent in np.unique(opponents).tolist():
-            games = (opponents == opponent).nonzero()[0]
-            after[games] = self._replies[opponent].many(states[games], start, generator)
-        return after
-
-    def _update(self, opponents: Indices) -> None:
-        """Adds the new opponents of the source, and deletes those that are not in the source and play no game."""
-        present = {self._first + number: replies for number, replies in self.source.replies.items()}
-        seated = {each: self._replies[each] for each in np.unique(opponents).tolist() if each in self._replies}
-        self._present = self.source.replies
-        self._has_leavers = not seated.keys() <= present.keys()
-        self.only = None if self.source.pool or self._has_leavers else present[self._first]
-        if seated.keys() | present.keys() != self._replies.keys():
-            self._replies = seated | present
-            new = np.arange(len(self._members) - self._first, self.source.numbers.stop)
-            self._members = np.append(self._members, new if self.source.pool else np.full_like(new, -1))
-            self.has_members = bool((self._members[list(self._replies)] >= 0).any())
-            n_lists = start_row(self._board, STARTS[-1]) + 1  # for each opponent
-            self._first_lists = np.zeros(len(self._members), dtype=np.int64)
-            self._first_lists[list(self._replies)] = np.arange(len(self._replies), dtype=np.int64) * n_lists
-            self._tables = {}
-
-    def _table(self, start: str) -> AliasLists | None:
-        """The lists of all opponents, joined; ``None`` if an opponent is queried or the lists are too large."""
-        if start not in self._tables:
-            parts = [replies.every_list for replies in self._replies.values() if replies.is_joinable]
-            is_joined = len(parts) == len(self._replies) and sum(map(len, parts)) <= limits.JOINED
-            first = self._first_lists[list(self._replies)]
-            begins, row = first + self._board.begins, first + start_row(self._board, start)
-            self._tables[start] = joined(parts).redirected(begins, row) if is_joined else None
-        return self._tables[start]
+    def with_current(self, sampler: OpponentSampler) -> Opponents:
+        """Returns the same opponents, in a roster with the sampler's opponents as the current ones."""
+        roster = self.roster
+        if not roster.former and roster.current is sampler.opponents:
+            return self
+        n_games = np.bincount(self.indices, minlength=len(roster.everyone)).tolist()
+        playing = [opponent for opponent, n in zip(roster.everyone, n_games, strict=True) if n]
+        former = tuple(opponent for opponent in playing if opponent not in sampler.opponents)
+        if former == roster.former and roster.current is sampler.opponents:
+            return self
+        new = Roster(roster.board, former, sampler.opponents)
+        index_of = {opponent: index for index, opponent in enumerate(new.everyone)}
+        new_indices = np.array([index_of.get(opponent, -1) for opponent in roster.everyone], dtype=np.intp)
+        return Opponents(new, new_indices.take(self.indices))

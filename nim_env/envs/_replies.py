@@ -4,74 +4,39 @@ The *state* of a game is a number (:mod:`nim_env.board`). A *reply* is the oppon
 agent. It changes the state of the game.
 
 A policy is called *fixed* if it always gives the same answer to a position: a built-in policy, a table, or a
-mixture of these. For a fixed policy, each state has a *list*: the states after the possible replies, with their
-probabilities. The lists are created once, and each reply is drawn from one of them. Any other policy is queried at
-each move.
-
-An episode has one of four *starts*:
-
-- ``"agent"``: the agent moves first.
-- ``"opponent"``: the opponent moves first.
-- ``"random"``: either of them moves first, with equal probability.
-- ``"anywhere"``: the agent moves first, from a random position.
+mixture of these. The replies of a fixed policy are drawn from lists that are made once. Any other policy is
+queried at each move.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nim_env._internal import limits
-from nim_env._internal.draws import AliasLists, alias_lists, draw, draw_equal, joined
+from nim_env._internal.caching import StateCache, shared_instance
 from nim_env._internal.limits import chunks
-from nim_env.board import Board, Kept, States, TabulatedBoard, shared
-from nim_env.envs._rows import Rows
-from nim_env.policies import MixturePolicy, NimPolicy, Player, Policy, TabularPolicy
-from nim_env.policies.built_in import UniformPolicy
-
-STARTS = ("agent", "opponent", "random", "anywhere")
+from nim_env.board import Board, States, TabulatedBoard
+from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists
+from nim_env.envs._results import StepResults
+from nim_env.policies import MixturePolicy, NimPolicy, Policy, TabularPolicy
 
 
-class Choices(NamedTuple):
-    """The list of one state in plain Python numbers, from which a single game draws faster.
-
-    Attributes:
-        n_slots: The number of slots. A draw chooses one of them with equal probabilities.
-        states: The state of each slot.
-        aliases: The other state of each slot.
-        keep: The probability of the first of the two states; ``None`` if it is always 1.
-    """
-
-    n_slots: int
-    states: list[int]
-    aliases: list[int]
-    keep: list[float] | None
-
-
-class Replies(Kept[Choices]):
-    """The replies of one policy on a board. In self-play there is no policy, and no replies.
-
-    As a dictionary, it holds the :class:`Choices` of the states that single games have visited.
+class Replies:
+    """The replies of one opponent on a board. Its policy is queried at each move.
 
     Attributes:
         board: The board.
-        policy: The policy, or ``None`` in self-play.
+        policy: The policy, or ``None`` in self-play, in which nobody replies.
+        batch_lists: The lists from which the replies in many games are drawn. ``None`` if the policy is queried.
     """
 
+    batch_lists: ReplyLists | None = None
+
     def __init__(self, board: Board, policy: Policy | None) -> None:
-        super().__init__(board.rules)
         self.board = board
         self.policy = policy
-        self._is_fixed = is_fixed(policy)
-        self._is_opening = np.array(board.rules.offsets) != board.full  # an opening move does not end the game
-        self._tables: dict[str, AliasLists] = {}  # for each start, a list for every state
-        if isinstance(policy, TabularPolicy):
-            # raises an error now that would otherwise occur later, in the middle of a game
-            for part in chunks(board.n - 1, board.rules.n_actions, start=1):
-                self._weights(np.arange(part.start, part.stop, dtype=np.int64))
+        self._distribution = ReplyDistribution(board, policy)
 
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
@@ -79,131 +44,78 @@ class Replies(Kept[Choices]):
     def check_start(self, start: str) -> None:
         """Raises ValueError if the opponent can move first but every opening move would end the game."""
         if start in ("opponent", "random"):
-            if self._is_fixed:
-                self[self.board.begins]  # raises the error
-            elif not self._is_opening.any():
-                raise self._no_opening()
+            self._distribution.check_opening()
 
-    def begin(self, start: str, rows: Rows, generator: np.random.Generator) -> int:
-        """Draws the state in which the agent makes its first move, for a single game."""
+    def draw_start(self, start: str, results: StepResults, generator: np.random.Generator) -> int:
+        """Draws the state in which the agent makes its first move, in a single game."""
         if start == "anywhere":
-            return int(self.board.random(generator))
+            return int(self.board.sample_positions(generator))
         if start == "opponent" or (start == "random" and generator.random() < 0.5):
-            return self.one(self.board.begins, rows, generator)
+            return self.draw(self.board.new_game, results, generator)
         return self.board.full
 
-    def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
-        """Draws the state after the reply in a single game; in the state ``begins``, after an opening move."""
-        if not self._is_fixed:
-            row = rows[state]
-            weights = self._weights(np.int64(state), row.heaps, row.action_mask)
-            return int(self._drawn(np.int64(state), weights, generator.random()))
-        n_slots, states, aliases, keep = self[state]
+    def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
+        """Draws the state after the reply in a single game; in the state ``new_game``, after an opening move."""
+        result = results[state]
+        weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
+        return int(self._distribution.draw(np.int64(state), weights, generator.random()))
+
+    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+        """Draws the states after the replies in many games; after ``new_game``, the first states of episodes.
+
+        Games that are over keep their state.
+        """
+        board = self.board
+        uniforms = generator.random(len(states))
+        is_new = states == board.new_game
+        after = np.where(is_new, board.full, states)
+        is_moving = (states > 0) & (states < board.n_positions)
+        if start == "anywhere":
+            after[is_new] = board.sample_positions(generator, int(is_new.sum()))
+        elif start == "opponent":
+            is_moving |= is_new
+        elif start == "random":
+            is_moving |= is_new & (uniforms >= 0.5)
+            uniforms[is_new] = 2 * uniforms[is_new] - 1  # again uniform for the opponent's move, if it starts
+        if self.policy is not None:
+            moving = is_moving.nonzero()[0]
+            for part in chunks(len(moving), board.rules.n_actions):
+                games = moving[part]
+                weights = self._distribution.weights(states[games])
+                after[games] = self._distribution.draw(states[games], weights, uniforms[games])
+        return after
+
+
+class FixedReplies(Replies):
+    """The replies of a fixed policy, or of nobody in self-play. They are drawn from lists.
+
+    On a board without tables, the replies to many games are drawn by querying the policy.
+    """
+
+    def __init__(self, board: Board, policy: Policy | None) -> None:
+        super().__init__(board, policy)
+        lists = ReplyLists(self._distribution)
+        self._cache = StateCache(lists.of_state, 1_000 + 20 * board.rules.n_actions)
+        self.batch_lists = lists if isinstance(board, TabulatedBoard) else None
+        if isinstance(policy, TabularPolicy):
+            # raises an error now that would otherwise occur later, in the middle of a game
+            for part in chunks(board.n_positions - 1, board.rules.n_actions, start=1):
+                self._distribution.weights(np.arange(part.start, part.stop, dtype=np.int64))
+
+    def check_start(self, start: str) -> None:
+        if start in ("opponent", "random"):
+            self._cache[self.board.new_game]  # raises the error
+
+    def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:  # noqa: ARG002
+        n_slots, states, aliases, keep = self._cache[state]
         scaled = generator.random() * n_slots
         slot = int(scaled)
         return states[slot] if keep is None or scaled - slot < keep[slot] else aliases[slot]
 
-    def many(self, states: States, start: str, generator: np.random.Generator) -> States:
-        """The states after the replies; after ``begins``, first states. Games that are over keep their state."""
-        uniforms = generator.random(len(states))
-        if self._is_fixed and isinstance(self.board, TabulatedBoard):
-            return self._table(start).draw(states, uniforms)
-        board = self.board
-        begins = states == board.begins
-        after = np.where(begins, board.full, states)
-        is_moving = (states > 0) & (states < board.n)
-        if start == "anywhere":
-            after[begins] = board.random(generator, int(begins.sum()))
-        elif start == "opponent":
-            is_moving |= begins
-        elif start == "random":
-            is_moving |= begins & (uniforms >= 0.5)
-            uniforms[begins] = 2 * uniforms[begins] - 1  # again uniform for the opponent's move, if it starts
-        if self.policy is not None:
-            moving = is_moving.nonzero()[0]
-            for part in chunks(len(moving), board.rules.n_actions):
-                rows = moving[part]
-                after[rows] = self._drawn(states[rows], self._weights(states[rows]), uniforms[rows])
-        return after
-
-    def make(self, state: int) -> Choices:
-        """Creates the choices of one state. On a small board, all lists are created at once, which is faster."""
-        if self.board.n * self.board.rules.n_actions <= limits.REPLIES:
-            lists = self.every_list
-            row = start_row(self.board, "opponent") if state == self.board.begins else state
-        else:
-            lists = self._lists(np.array([state], dtype=np.int64))
-            row = 0
-        n_slots = int(lists.counts[row])
-        if not n_slots:
-            raise self._no_opening()
-        slots = slice(lists.first[row], lists.first[row] + n_slots)
-        keep = None if lists.keep is None else lists.keep[slots].tolist()
-        return Choices(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
-
-    def _weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
-        """Numbers in proportion to the probabilities of the moves: an array of shape ``(..., n_actions)``."""
-        heaps = self.board.heaps(states) if heaps is None else heaps
-        masks = self.board.masks(states) if masks is None else masks
-        if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
-            weights: NDArray[Any] = self.policy.support(heaps, masks)
-        else:
-            assert self.policy is not None
-            weights = Player(self.policy, "raise").query(heaps, masks).probabilities
-        opens = states == self.board.begins
-        return weights * (self._is_opening | ~opens[..., None]).view(np.int8) if opens.any() else weights
-
-    def _drawn(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
-        """Draws moves in proportion to ``weights``, and returns the states after them."""
-        if not weights.any(axis=-1).all():
-            raise self._no_opening()
-        actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
-        return self.board.after_reply(states, actions)
-
-    def _no_opening(self) -> ValueError:
-        """The error for an opponent that cannot move first."""
-        return ValueError(
-            f"opponent={self.policy!r} cannot move first, since each of its opening moves from heaps "
-            f'{self.board.rules.heaps} would end the game; pass first_player="agent"'
-        )
-
-    def _lists(self, states: States) -> AliasLists:
-        """A list for each of ``states``: the states after the replies."""
-        if self.policy is None:
-            return _unchanged(states)
-        after = self.board.after_reply
-        return alias_lists(self._weights(states)).mapped(lambda rows, actions: after(states[rows], actions))
-
-    def _table(self, start: str) -> AliasLists:
-        """A list for every state. The list of ``begins`` has the first states of episodes with this start."""
-        lists = self._tables.get(start)
-        if lists is None:
-            row = start_row(self.board, start)
-            if not self.every_list.counts[row]:
-                raise self._no_opening()
-            lists = self._tables[start] = self.every_list.redirected(self.board.begins, row)
-        return lists
-
-    @property
-    def is_joinable(self) -> bool:
-        """Whether all replies to many games can be drawn from :attr:`every_list`, and it never changes."""
-        return isinstance(self.board, TabulatedBoard) and is_fixed(self.policy)
-
-    @cached_property
-    def every_list(self) -> AliasLists:
-        """The lists of all states, and then a list for each start: the first states of episodes."""
-        board = self.board
-        full = np.array([board.full], dtype=np.int64)
-        in_progress = np.arange(1, board.n, dtype=np.int64)
-        replies = [self._lists(in_progress[part]) for part in chunks(board.n - 1, board.rules.n_actions)]
-        opened = self._lists(np.array([board.begins], dtype=np.int64))
-        # full heaps have as many slots as the opening moves, so both players start equally often
-        both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
-        either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
-        anywhere = AliasLists(np.array([board.n - 1]), in_progress)
-        over = np.arange(board.lost, 2 * board.n + 1, dtype=np.int64)
-        starts = [_unchanged(full), opened, either, anywhere]
-        return joined([_unchanged(full * 0), *replies, _unchanged(full), _unchanged(over), *starts])
+    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+        if self.batch_lists is None:
+            return super().draw_batch(states, start, generator)
+        return self.batch_lists.for_start(start).draw(states, generator.random(len(states)))
 
 
 class MixtureReplies(Replies):
@@ -212,44 +124,32 @@ class MixtureReplies(Replies):
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
         self._mixture = policy
-        self._members: tuple[tuple[Policy, ...], list[float]] = ((), [])
+        self._members: Any = None  # the members and weights that the replies were made for
+        self._current: Replies
 
-    def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
-        self._update()
-        return super().one(state, rows, generator)
+    def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
+        return self._updated().draw(state, results, generator)
 
-    def many(self, states: States, start: str, generator: np.random.Generator) -> States:
-        self._update()
-        return super().many(states, start, generator)
+    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+        return self._updated().draw_batch(states, start, generator)
 
-    def _update(self) -> None:
-        """Deletes the lists if the members or the weights have changed."""
+    def _updated(self) -> Replies:
+        """Returns the replies of the mixture as it is now. They are made anew when the mixture has changed."""
         members = self._mixture.policies, self._mixture.weights
         if members != self._members:
-            self.clear()
-            self._tables.clear()
-            self.__dict__.pop("every_list", None)
             self._members = members[0], members[1][:]
-            self._is_fixed = all(map(is_fixed, members[0]))
-
-
-def start_row(board: Board, start: str) -> int:
-    """The position in :attr:`Replies.every_list` of the list of the first states of episodes with this start."""
-    return 2 * board.n + 1 + STARTS.index(start)
-
-
-def _unchanged(states: States) -> AliasLists:
-    """A list for each of ``states`` that holds only the state itself."""
-    return AliasLists(np.ones_like(states), states)
+            kind = FixedReplies if all(map(is_fixed, members[0])) else Replies
+            self._current = kind(self.board, self._mixture)
+        return self._current
 
 
 def is_fixed(policy: Any) -> bool:
-    """Whether a policy always gives the same answer to a position. False for a mixture: its members can change."""
+    """Returns whether a policy always gives the same answer. False for a mixture, since its members can change."""
     return policy is None or (isinstance(policy, NimPolicy) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """The replies of a policy. Environments with the same board share them if it is fixed or a mixture."""
+    """Returns the replies of a policy. Environments with the same board share them if it is fixed or a mixture."""
     if isinstance(policy, MixturePolicy):
-        return shared(MixtureReplies, board, policy)
-    return shared(Replies, board, policy) if is_fixed(policy) else Replies(board, policy)
+        return shared_instance(MixtureReplies, board, policy)
+    return shared_instance(FixedReplies, board, policy) if is_fixed(policy) else Replies(board, policy)

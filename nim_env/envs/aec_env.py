@@ -86,11 +86,12 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
+from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice
-from nim_env.board import Board, shared
+from nim_env.board import Board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._options import Options, checked_action, checked_starts
-from nim_env.envs._rows import Row, Rows
+from nim_env.envs._config import EnvConfig, checked_action, checked_starts
+from nim_env.envs._results import StepResult, StepResults
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -138,16 +139,16 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     ) -> None:
         super().__init__()
         self.rules = NimRules(heaps, max_take, misere)
-        self._options = Options(self.rules, observation, random_start, illegal_action)
-        self.encoding = self._options.encoding
+        self._config = EnvConfig(self.rules, observation, random_start, illegal_action)
+        self.encoding = self._config.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
-        self._board = shared(Board, self.rules)
+        self._board = shared_instance(Board, self.rules)
         self._offsets = self.rules.offsets
-        self._rows = shared(Rows, self._board, self.encoding)
-        self._row: Row | None = None  # the row of the current state, None before the first reset
-        self._last_row: Row  # the row of the state before the last move
+        self._results = shared_instance(StepResults, self._board, self.encoding)
+        self._current: StepResult | None = None  # None before the first reset
+        self._previous: StepResult  # before the last move
         self._to_play = 0  # 0 or 1
         self.agents: list[str] = []  # none before the first reset
         self._calls = 0  # the number of calls of reset and step, which agent_iter watches
@@ -178,9 +179,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if heaps is None and self._options.random_start:
-            state = int(self._board.random(self._np_random))
-        self._row = self._last_row = self._rows[state]
+        if heaps is None and self._config.random_start:
+            state = int(self._board.sample_positions(self._np_random))
+        self._current = self._previous = self._results[state]
         self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
@@ -199,10 +200,10 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
         When the game is over, the only possible action is ``None``, which removes the player from ``agents``.
         """
-        row = self._row
-        if row is None or not self.agents:
+        result = self._current
+        if result is None or not self.agents:
             raise ResetNeeded("no game is in progress; call reset() before the first step and after each game")
-        if row.is_over:
+        if result.is_over:
             if action is not None:
                 raise InvalidAction(f"action must be None, since the game is over; got {action!r}")
             self._was_dead_step(None)  # PettingZoo's method for an agent that has terminated
@@ -212,19 +213,19 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             action = checked_action(action, self._n_actions)
         mover = self.agent_selection
         other = _PLAYERS[mover == _PLAYERS[0]]
-        if row.is_legal[action]:
-            state = row.state - self._offsets[action]
-        elif self._options.illegal_action == "lose":
-            state = self._board.lost + row.state
+        if result.is_legal[action]:
+            state = result.state - self._offsets[action]
+        elif self._config.illegal_action == "lose":
+            state = self._board.after_illegal(result.state)
         else:
-            raise InvalidAction(self.rules.illegal_action_message(action, row.heaps))
-        self._last_row = row
-        self._row = row = self._rows[state]
-        if row.is_over:
-            self.rewards = {mover: row.reward, other: 0.0 if row.is_illegal else -row.reward}
+            raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
+        self._previous = result
+        self._current = result = self._results[state]
+        if result.is_over:
+            self.rewards = {mover: result.reward, other: 0.0 if result.is_illegal else -result.reward}
             self._cumulative_rewards = self.rewards.copy()  # all earlier rewards were 0
             self.terminations = dict.fromkeys(_PLAYERS, True)
-            self.infos[mover]["illegal_action"] = row.is_illegal
+            self.infos[mover]["illegal_action"] = result.is_illegal
         self._to_play ^= 1
         self._calls += 1
         self.agent_selection = other
@@ -237,14 +238,14 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         It is a dictionary with ``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape
         ``(n_actions,)``. The mask is all zeros unless it is the player's turn.
         """
-        row = self._started()
-        if agent == self.agent_selection and not row.is_over:
-            mask = row.action_mask.copy()
+        result = self._current_result()
+        if agent == self.agent_selection and not result.is_over:
+            mask = result.action_mask.copy()
         elif agent in _PLAYERS:
             mask = np.zeros(self._n_actions, dtype=np.int8)
         else:
             raise ValueError(f"agent must be one of {_PLAYERS}; got {agent!r}")
-        return {"observation": row.observation.copy(), "action_mask": mask}
+        return {"observation": result.observation.copy(), "action_mask": mask}
 
     def last(
         self, observe: bool = True
@@ -270,7 +271,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
         Raises AssertionError if the loop calls neither ``step`` nor ``reset``, since it would never end.
         """
-        self._started()  # raises an error before the first reset
+        self._current_result()  # raises an error before the first reset
         while self.agents and max_iter > 0:
             calls = self._calls
             yield self.agent_selection
@@ -280,7 +281,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
     def state(self) -> NDArray[np.int64]:
         """Returns the heap sizes, then the player to move (0 or 1): int64 of shape ``(n_heaps + 1,)``."""
-        return np.append(self._started().heaps, self._to_play)
+        return np.append(self._current_result().heaps, self._to_play)
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Renders the position as ``render_mode`` says.
@@ -288,17 +289,18 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
         ``"human"``, it updates the window and returns ``None``.
         """
-        row = self._started()
-        last_heaps = self._last_row.heaps.tolist()
-        view = view_of(self.rules, row.heaps.tolist(), self._to_play, row.is_over, row.reward > 0, [last_heaps])
+        result = self._current_result()
+        last_heaps = [self._previous.heaps.tolist()]
+        heaps = result.heaps.tolist()
+        view = view_of(self.rules, heaps, self._to_play, result.is_over, result.reward > 0, last_heaps)
         return self._display.render(view)
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
         self._display.close()
 
-    def _started(self) -> Row:
-        """The row of the current state, or an error before the first ``reset``."""
-        if self._row is None:
+    def _current_result(self) -> StepResult:
+        """Returns the result of the last step or reset, or raises an error before the first ``reset``."""
+        if self._current is None:
             raise ResetNeeded("no game has been started; call reset() first")
-        return self._row
+        return self._current

@@ -12,13 +12,14 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from nim_env._internal import limits
+from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice
-from nim_env.board import Board, shared
+from nim_env.board import Board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._opponents import Source
-from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
+from nim_env.envs._config import EnvConfig, FirstPlayer, checked_action, checked_starts
+from nim_env.envs._opponents import OpponentSampler
 from nim_env.envs._replies import Replies, is_fixed
-from nim_env.envs._rows import Row, Rows
+from nim_env.envs._results import StepResult, StepResults
 from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, Policy, PolicyLike, tabulate
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -171,21 +172,21 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self.rules = NimRules(heaps, max_take, misere)
-        self._options = Options(self.rules, observation, random_start, illegal_action, opponent, first_player)
-        self.encoding = self._options.encoding
+        self._config = EnvConfig(self.rules, observation, random_start, illegal_action, opponent, first_player)
+        self.encoding = self._config.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.observation_space = self.encoding.space
         self.action_space = Discrete(self.rules.n_actions)
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
         self._is_self_play = opponent is None
-        self._board = shared(Board, self.rules)
+        self._board = shared_instance(Board, self.rules)
         self._offsets = self.rules.offsets
-        self._rows = shared(Rows, self._board, self.encoding)
-        self._source = Source(self._board, self._options.policy, self._options.start)
+        self._results = shared_instance(StepResults, self._board, self.encoding)
+        self._sampler = OpponentSampler(self._board, self._config.policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
-        self._number: int | None = None  # the opponent's number in its pool, None without a pool
-        self._row: Row | None = None  # the row of the current state, None before the first reset
+        self._member = -1  # the number of the opponent in its pool, -1 without a pool
+        self._current: StepResult | None = None  # None before the first reset
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._to_play = 0
         self._transitions: tuple[Any, Any] = (None, None)  # the members and weights that P was made for, and P
@@ -193,7 +194,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
         """The opponent, as it was passed; ``None`` in self-play. :meth:`set_opponent` replaces it."""
-        return self._options.opponent
+        return self._config.opponent
 
     def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
         """Replaces the opponent for games that begin later. A game in progress keeps its opponent to the end.
@@ -205,9 +206,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         would end the game although it can move first, or the environment is for self-play. Raises TypeError if the
         object cannot play at all. After an error the environment still has its old opponent.
         """
-        options = self._options.with_opponent(opponent)
-        self._source = Source(self._board, options.policy, options.start)
-        self._options = options
+        config = self._config.with_opponent(opponent)
+        self._sampler = OpponentSampler(self._board, config.policy, config.start)
+        self._config = config
 
     @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
@@ -225,13 +226,13 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a
         table), or if the number of positions times actions is above 100,000.
         """
-        policy = self._options.policy
+        policy = self._config.policy
         members: tuple[Any, ...] = (policy,)
         weights = [1.0]
         if isinstance(policy, MixturePolicy):
             members, weights = policy.policies, policy.weights
-        if self._options.observation != "index":
-            raise AttributeError(f'P needs observation="index"; got observation={self._options.observation!r}')
+        if self._config.observation != "index":
+            raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
             raise AttributeError(
                 f"P needs a fixed opponent; got opponent={self.opponent!r}; convert a policy to a table with "
@@ -278,28 +279,25 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         docstring of the class describes ``options``.
         """
         options = options or {}
-        episode = self._options.for_episode(options, ("heaps", "first_player"))
+        episode = self._config.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
         state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
-        self._source.check_episode(episode.start)
+        self._sampler.check_episode(episode.start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        before = self._board.full  # the state before an opening move
-        number = self._source.draw(generator)
-        replies = self._source.replies[number]
+        opponent = self._sampler.opponents[self._sampler.draw(generator)]
         if state is None:
-            state = replies.begin(episode.start, self._rows, generator)
-        if heaps is not None or episode.random_start:
-            before = state
-        self._replies = replies
-        self._number = None if self._source.pool is None else int(number)
-        self._row = row = self._rows[state]
+            state = opponent.replies.draw_start(episode.start, self._results, generator)
+        before = state if heaps is not None or episode.random_start else self._board.full
+        self._replies = opponent.replies
+        self._member = opponent.member
+        self._current = result = self._results[state]
         self._last_states = (before, before)
         self._to_play = 0
         if self.render_mode == "human":
             self.render()
-        return row.observation.copy(), self._get_info(row)
+        return result.observation.copy(), self._get_info(result)
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         """Plays ``action``, an integer in the action space, and then the opponent's reply.
@@ -307,30 +305,30 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         There is no reply if the action ends the game, or in self-play. Returns the observation, the reward,
         ``terminated``, ``truncated`` (always False) and the information.
         """
-        row = self._row
-        if row is None or row.is_over:
+        result = self._current
+        if result is None or result.is_over:
             raise ResetNeeded("no game is in progress; call reset() before the first step and after each game")
         if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
             action = checked_action(action, self._n_actions)
-        before = row.state
-        if row.is_legal[action]:
+        before = result.state
+        if result.is_legal[action]:
             state = after = before - self._offsets[action]
             if after and not self._is_self_play:
-                state = self._replies.one(after, self._rows, self.np_random)
-        elif self._options.illegal_action == "lose":
-            state = after = self._board.lost + before
+                state = self._replies.draw(after, self._results, self.np_random)
+        elif self._config.illegal_action == "lose":
+            state = after = self._board.after_illegal(before)
         else:
-            raise InvalidAction(self.rules.illegal_action_message(action, row.heaps))
-        self._row = row = self._rows[state]
+            raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
+        self._current = result = self._results[state]
         self._last_states = (before, after)
         self._to_play ^= 1
         if self.render_mode == "human":
             self.render()
-        return row.observation.copy(), row.reward, row.is_over, False, self._get_info(row)
+        return result.observation.copy(), result.reward, result.is_over, False, self._get_info(result)
 
     def action_masks(self) -> NDArray[np.int8]:
         """Returns the legal actions: int8 of shape ``(n_actions,)``, all ones if the game is over."""
-        return self._started().action_mask.copy()
+        return self._current_result().action_mask.copy()
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Renders the position as ``render_mode`` says.
@@ -338,27 +336,27 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
         ``"human"``, it updates the window and returns ``None``.
         """
-        row = self._started()
-        last_heaps = [self._rows[state].heaps.tolist() for state in self._last_states]
+        result = self._current_result()
+        last_heaps = [self._results[state].heaps.tolist() for state in self._last_states]
         to_play = self._to_play if self._is_self_play else None
-        view = view_of(self.rules, row.heaps.tolist(), to_play, row.is_over, row.reward > 0, last_heaps)
+        view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)
         return self._display.render(view)
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
         self._display.close()
 
-    def _started(self) -> Row:
-        """The row of the current state, or an error before the first ``reset``."""
-        if self._row is None:
+    def _current_result(self) -> StepResult:
+        """Returns the result of the last step or reset, or raises an error before the first ``reset``."""
+        if self._current is None:
             raise ResetNeeded("no game has been started; call reset() first")
-        return self._row
+        return self._current
 
-    def _get_info(self, row: Row) -> dict[str, Any]:
+    def _get_info(self, result: StepResult) -> dict[str, Any]:
         """The information that ``reset`` and ``step`` return."""
-        info = {"action_mask": row.action_mask.copy(), "illegal_action": row.is_illegal}
+        info = {"action_mask": result.action_mask.copy(), "illegal_action": result.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
-        if self._number is not None:
-            info["opponent"] = self._number
+        if self._member >= 0:
+            info["opponent"] = self._member
         return info

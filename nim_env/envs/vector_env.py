@@ -14,12 +14,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from nim_env._internal import limits
+from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice, checked_integer
-from nim_env.board import States, TabulatedBoard, kind_for_many, shared
+from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._opponents import Opponents, Source
-from nim_env.envs._options import FirstPlayer, Options, checked_starts
-from nim_env.envs._rows import Rows
+from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
+from nim_env.envs._opponents import Opponents, OpponentSampler, Roster
+from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -35,14 +36,14 @@ class _Games:
             disabled, ``reset`` must start it.
         to_play: Whether player 1 is to move. Only used in self-play.
         elapsed_steps: The number of steps of the episode. Only counted if there are ``max_episode_steps``.
-        opponents: The opponent of each game, as :class:`Opponents` numbers opponents.
+        opponents: The opponent of each game.
     """
 
     states: States
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
-    opponents: NDArray[np.intp]
+    opponents: Opponents
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -157,18 +158,16 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         max_episode_steps: int | None = None,
     ) -> None:
         self.rules = NimRules(heaps, max_take, misere)
-        self._options = Options(self.rules, observation, random_start, illegal_action, opponent, first_player)
-        self.encoding = self._options.encoding
+        self._config = EnvConfig(self.rules, observation, random_start, illegal_action, opponent, first_player)
+        self.encoding = self._config.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
         n_entries = self.num_envs * self.rules.n_actions
         limits.check_size(n_entries, limits.GAMES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        if max_episode_steps == -1:
-            max_episode_steps = None
-        elif max_episode_steps is not None:
-            max_episode_steps = checked_integer("max_episode_steps", max_episode_steps, minimum=1)
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps: int | None = None
+        if max_episode_steps not in (None, -1):
+            self.max_episode_steps = checked_integer("max_episode_steps", max_episode_steps, minimum=1)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = self.encoding.space
         self.single_action_space = Discrete(self.rules.n_actions)
@@ -177,10 +176,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._display = Display(self.render_mode)
         self._is_self_play = opponent is None
         self._is_stochastic = opponent is not None or random_start
-        self.board = shared(kind_for_many(self.rules), self.rules)
-        self._rows = shared(Rows, self.board, self.encoding)
-        self._opponents = Opponents(self.board, Source(self.board, self._options.policy, self._options.start))
-        self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        self.board = batch_board(self.rules)
+        self._observations = shared_instance(Observations, self.board, self.encoding)
+        self._sampler = OpponentSampler(self.board, self._config.policy, self._config.start)
+        self._all_games = np.ones(self.num_envs, dtype=np.bool_)
         # states are indices if the board has tables, and for indices NumPy requires np.intp on 32-bit platforms
         self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
         self._games: _Games | None = None  # None before the first reset
@@ -188,21 +187,20 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
         """The opponent, as it was passed; ``None`` in self-play. :meth:`set_opponent` replaces it."""
-        return self._options.opponent
+        return self._config.opponent
 
     def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
         """Replaces the opponent for games that begin later. A game in progress keeps its opponent to the end.
 
         The errors are the same as in the single environment.
         """
-        options = self._options.with_opponent(opponent)
+        config = self._config.with_opponent(opponent)
         if opponent is self.opponent:  # a pool that has grown: its members keep their numbers
             return
-        source = Source(self.board, options.policy, options.start)
-        self._opponents.change(
-            source, np.empty(0, dtype=np.intp) if self._games is None else self._games.opponents
-        )
-        self._options = options
+        self._sampler = OpponentSampler(self.board, config.policy, config.start)
+        self._config = config
+        if self._games is not None:
+            self._games.opponents = self._games.opponents.with_current(self._sampler)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -215,17 +213,17 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if not isinstance(seed, int | None):
             raise TypeError(f"seed must be one int, which determines all {self.num_envs} games; got {seed!r}")
         options = options or {}
-        episode = self._options.for_episode(options, ("heaps", "first_player", "reset_mask"))
+        episode = self._config.for_episode(options, ("heaps", "first_player", "reset_mask"))
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
         starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
-        self._opponents.source.check_episode(episode.start)
+        self._sampler.check_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
         self._restart(games, envs, episode.start, starts)
         self._games = games
-        return self._rows.observations(games.states), self._get_infos(games, reset_mask)
+        return self._observations.of(games.states), self._get_infos(games, reset_mask)
 
     def step(
         self, actions: Any
@@ -241,7 +239,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         states = self._agent_step(before, actions)
         opponents = before.opponents
         if self._is_stochastic:
-            states, opponents = self._opponents.many(states, opponents, self._options.start, self.np_random)
+            states, opponents = opponents.reply(states, self._sampler, self._config.start, self.np_random)
         rewards = self.board.rewards(states)
         terminated = self.board.is_over(states)
         elapsed_steps = before.elapsed_steps
@@ -254,43 +252,33 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
-            self._restart(games, games.is_over.nonzero()[0], self._options.start)
+            self._restart(games, games.is_over.nonzero()[0], self._config.start)
         self._games = games
-        infos |= self._get_infos(games, self._everywhere)
-        return self._rows.observations(games.states), rewards, terminated, truncated, infos
+        infos |= self._get_infos(games, self._all_games)
+        return self._observations.of(games.states), rewards, terminated, truncated, infos
 
     def _agent_step(self, games: _Games, actions: Any) -> States:
-        """The states after the agent's actions. A game that was over ignores its action and is in ``begins``."""
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
-        numbers = np.asarray(array, dtype=np.int64)
-        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned numbers, negative ones are large
-        if np.count_nonzero(is_wrong):
-            numbers = np.where(is_wrong, 0, numbers)
-            is_wrong &= ~games.is_over
-            if is_wrong.any():
-                env = int(is_wrong.argmax())
-                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
-        states = self.board.after(games.states, np.asarray(numbers, dtype=np.intp))
+        """Returns the states after the agent's actions. A game that was over goes to ``new_game``."""
+        checked = checked_actions(actions, self.rules.n_actions, games.is_over)
+        states = self.board.after(games.states, checked)
         if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
-            states[games.is_over] = self.board.begins
-        if self._options.illegal_action == "raise":
-            is_illegal = states > self.board.lost
+            states[games.is_over] = self.board.new_game
+        if self._config.illegal_action == "raise":
+            is_illegal = self.board.is_illegal(states)
             if is_illegal.any():
                 env = int(is_illegal.argmax())
-                message = self.rules.illegal_action_message(int(numbers[env]), self.board.heaps(games.states[env]))
+                message = self.rules.illegal_action_message(int(checked[env]), self.board.heaps(games.states[env]))
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
     def _restart(self, games: _Games, envs: NDArray[np.intp], start: str, starts: States | None = None) -> None:
         """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        opponents = self._opponents.begin(games.opponents, envs, start, generator)
+        opponents = games.opponents.drawn_for(envs, self._sampler, start, generator)
         if starts is None:
-            starts = np.full(len(envs), self.board.begins, dtype=self._state_type)
+            starts = np.full(len(envs), self.board.new_game, dtype=self._state_type)
             if self._is_stochastic:
-                starts = self._opponents.replied(starts, opponents[envs], start, generator)
+                starts = opponents.roster.draw_replies(starts, opponents.indices[envs], start, generator)
         games.opponents = opponents
         games.states[envs] = starts
         games.is_over[envs] = False
@@ -302,7 +290,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         states = np.zeros(self.num_envs, dtype=self._state_type)
         is_over = states > 0
         elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
-        opponents = np.full(self.num_envs, -1, dtype=np.intp)
+        roster = Roster(self.board, (), self._sampler.opponents)
+        opponents = Opponents(roster, np.zeros(self.num_envs, dtype=np.intp))
         return _Games(states, is_over, is_over.copy(), elapsed_steps, opponents)
 
     def _started_games(self) -> _Games:
@@ -340,7 +329,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
         """``options["reset_mask"]`` as an array. Without it, all games are reset."""
-        array = self._everywhere if mask is None else np.array(mask)
+        array = self._all_games if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise ValueError(
                 f"reset_mask must hold {self.num_envs} booleans, at least one of them True; got {mask!r}"
@@ -354,23 +343,26 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos = {
             "action_mask": self.board.masks(games.states),
             "_action_mask": is_new.copy(),
-            "illegal_action": games.states > self.board.lost,
+            "illegal_action": self.board.is_illegal(games.states),
             "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
-        if self._opponents.has_members:
-            members = self._opponents.members(games.opponents)
-            infos["opponent"] = members
-            infos["_opponent"] = is_new & (members >= 0)
+        roster = games.opponents.roster
+        if roster.has_members:
+            members = roster.members.take(games.opponents.indices)
+            is_member = is_new & (members >= 0)
+            if not roster.former or is_member.any():  # without former opponents, all are members
+                infos["opponent"] = members
+                infos["_opponent"] = is_member
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # None for the other games
-        final = self._rows.observations(games.states[ended])
+        final = self._observations.of(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
         for name in infos.keys() & {"action_mask", "to_play", "opponent"}:  # zeros for the other games

@@ -35,7 +35,7 @@ def test_a_game_of_many_actions_stays_below_50_megabytes(peak_since):
 
 def test_the_rows_of_many_small_positions_stay_below_the_limit(peak_since, monkeypatch):
     """With 12 actions a row is small, but the rows of 10,000 positions would take about 9 MB."""
-    monkeypatch.setattr(limits, "KEPT_BYTES", 3_000_000)
+    monkeypatch.setattr(limits, "CACHE_BYTES", 3_000_000)
     env = NimEnv((9,) * 12, max_take=1, opponent=None, random_start=True)
     env.reset(seed=0)
     for _ in range(10_000):

@@ -95,7 +95,10 @@ class Played:
 
     @staticmethod
     def told_by(infos, index):
-        if "opponent" not in infos or not infos["_opponent"][index]:
+        if "opponent" not in infos:
+            return None
+        assert infos["_opponent"].any()  # SyncVectorEnv omits a key that no environment has
+        if not infos["_opponent"][index]:
             return None
         assert infos["opponent"].dtype in (np.int64, np.intp)  # Gymnasium's SyncVectorEnv has intp
         return int(infos["opponent"][index])

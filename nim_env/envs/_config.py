@@ -20,7 +20,7 @@ FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
 
 
 @dataclass(frozen=True)
-class Options:
+class EnvConfig:
     """The arguments of an environment, which are checked here.
 
     ``opponent`` is ``None`` in self-play and in PettingZoo's environment. If there is an opponent,
@@ -61,10 +61,10 @@ class Options:
 
     @cached_property
     def start(self) -> str:
-        """How episodes begin: one of the four starts that :mod:`nim_env.envs._replies` describes."""
+        """How episodes begin: one of the four starts that :mod:`nim_env.envs._reply_distribution` describes."""
         return "anywhere" if self.random_start else self.first_player or "agent"
 
-    def with_opponent(self, opponent: PolicyLike | OpponentPool) -> Options:
+    def with_opponent(self, opponent: PolicyLike | OpponentPool) -> EnvConfig:
         """The same options with another opponent."""
         if self.opponent is None or opponent is None:
             raise ValueError(
@@ -73,7 +73,7 @@ class Options:
             )
         return replace(self, opponent=opponent)
 
-    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Options:
+    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> EnvConfig:
         """The options of one episode, in which ``reset_options`` override the arguments.
 
         Raises ValueError if ``reset_options`` has a key that is not ``allowed``.
@@ -111,3 +111,22 @@ def checked_action(action: Any, n_actions: int) -> int:
     if not 0 <= number < n_actions:
         raise InvalidAction(f"action must be an integer from 0 to {n_actions - 1}; got {action!r}")
     return number
+
+
+def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Returns the actions of ``n`` games, np.intp of shape ``(n,)``. An ignored one can be any integer.
+
+    Raises InvalidAction if they are not ``n`` integers in the action space.
+    """
+    array = np.asarray(actions)
+    if array.shape != is_ignored.shape or array.dtype.kind not in "iu":
+        raise InvalidAction(f"actions must be {len(is_ignored)} integers; got {array.dtype} {array.shape}")
+    numbers = np.asarray(array, dtype=np.int64)
+    is_wrong = numbers.view(np.uint64) >= n_actions  # as unsigned numbers, negative ones are large
+    if np.count_nonzero(is_wrong):
+        numbers = np.where(is_wrong, 0, numbers)
+        is_wrong &= ~is_ignored
+        if is_wrong.any():
+            env = int(is_wrong.argmax())
+            raise InvalidAction(f"actions[{env}] must be 0 to {n_actions - 1}; got {array[env]}")
+    return np.asarray(numbers, dtype=np.intp)

@@ -1,0 +1,158 @@
+"""The distribution of an opponent's replies, and the lists from which replies are drawn fast.
+
+An episode has one of four *starts*, which determine the state in which the agent makes its first move:
+
+- ``"agent"``: the agent moves first.
+- ``"opponent"``: the opponent moves first.
+- ``"random"``: either of them moves first, with equal probability.
+- ``"anywhere"``: the agent moves first, from a random position.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env._internal import limits
+from nim_env._internal.draws import AliasLists, alias_lists, draw, draw_equal, joined
+from nim_env._internal.limits import chunks
+from nim_env.board import Board, States
+from nim_env.policies import Player, Policy
+from nim_env.policies.built_in import UniformPolicy
+
+STARTS = ("agent", "opponent", "random", "anywhere")
+
+ReplyList: TypeAlias = tuple[int, list[int], list[int], list[float] | None]
+"""One list in plain Python numbers, from which a single game draws faster.
+
+It holds the number of slots and, for each slot, its item, its alias and the probability of its item (``None`` if
+all are 1). The items and aliases are states."""
+
+
+class ReplyDistribution:
+    """The probabilities of an opponent's replies on a board, for which its policy is queried.
+
+    In the state ``new_game`` the reply is an opening move. The probabilities of opening moves that would end the
+    game are set to zero.
+
+    Attributes:
+        board: The board.
+        policy: The policy, or ``None`` in self-play, in which nobody replies.
+    """
+
+    def __init__(self, board: Board, policy: Policy | None) -> None:
+        self.board = board
+        self.policy = policy
+        self._can_open = np.array(board.rules.offsets) != board.full  # for each action
+
+    def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
+        """Returns numbers in proportion to the probabilities of the actions: shape ``(..., n_actions)``.
+
+        The heap sizes and the action masks of the states are computed if they are not given.
+        """
+        heaps = self.board.heaps(states) if heaps is None else heaps
+        masks = self.board.masks(states) if masks is None else masks
+        if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
+            weights: NDArray[Any] = self.policy.support(heaps, masks)
+        else:
+            assert self.policy is not None
+            weights = Player(self.policy, "raise").query(heaps, masks).probabilities
+        is_new = states == self.board.new_game
+        return weights * (self._can_open | ~is_new[..., None]).view(np.int8) if is_new.any() else weights
+
+    def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
+        """Draws replies in proportion to their weights, and returns the states after them."""
+        if not weights.any(axis=-1).all():
+            raise self.no_opening()
+        actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
+        return self.board.after_reply(states, actions)
+
+    def check_opening(self) -> None:
+        """Raises ValueError if every opening move on this board would end the game."""
+        if not self._can_open.any():
+            raise self.no_opening()
+
+    def no_opening(self) -> ValueError:
+        """Returns the error for an opponent that cannot move first."""
+        return ValueError(
+            f"opponent={self.policy!r} cannot move first, since each of its opening moves from heaps "
+            f'{self.board.rules.heaps} would end the game; pass first_player="agent"'
+        )
+
+
+class ReplyLists:
+    """For each state, a list of the states after the possible replies, with their probabilities.
+
+    :class:`~nim_env._internal.draws.AliasLists` explains the lists. They are made when they are first needed.
+    """
+
+    def __init__(self, distribution: ReplyDistribution) -> None:
+        self._distribution = distribution
+        self._board = distribution.board
+        self._by_start: dict[str, AliasLists] = {}
+
+    def of_state(self, state: int) -> ReplyList:
+        """Returns the list of one state. On a small board, the lists of all states are made at once.
+
+        Raises ValueError if the list is empty, since the opponent has no opening move.
+        """
+        board = self._board
+        if board.n_positions * board.rules.n_actions <= limits.REPLIES:
+            lists, index = self.all_lists, state
+        else:
+            lists, index = self._new_lists(np.array([state], dtype=np.int64)), 0
+        n_slots = int(lists.counts[index])
+        if not n_slots:
+            raise self._distribution.no_opening()
+        slots = slice(lists.first[index], lists.first[index] + n_slots)
+        keep = None if lists.keep is None else lists.keep[slots].tolist()
+        return n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep
+
+    def for_start(self, start: str) -> AliasLists:
+        """Returns a list for every state. The list of ``new_game`` has the first states of episodes.
+
+        Raises ValueError if that list is empty, since the opponent has no opening move.
+        """
+        lists = self._by_start.get(start)
+        if lists is None:
+            index = start_index(self._board, start)
+            if not self.all_lists.counts[index]:
+                raise self._distribution.no_opening()
+            lists = self._by_start[start] = self.all_lists.redirected(self._board.new_game, index)
+        return lists
+
+    @cached_property
+    def all_lists(self) -> AliasLists:
+        """The lists of all states, and then a list for each start, with the first states of episodes."""
+        board = self._board
+        moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full and new_game
+        replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
+        over = np.arange(board.opponent_took_last, board.n_states, dtype=np.int64)
+        opened = self._new_lists(moving[-1:])
+        # full heaps have as many slots as the opening moves, so both players start equally often
+        both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
+        either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
+        anywhere = AliasLists(np.array([board.full]), moving[:-1])
+        by_start = [_unchanged(moving[-2:-1]), opened, either, anywhere]
+        return joined([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
+
+    def _new_lists(self, states: States) -> AliasLists:
+        """Makes a list for each of ``states``."""
+        if self._distribution.policy is None:
+            return _unchanged(states)
+        after = self._board.after_reply
+        weights = self._distribution.weights(states)
+        return alias_lists(weights).mapped(lambda lists, actions: after(states[lists], actions))
+
+
+def start_index(board: Board, start: str) -> int:
+    """Returns the number of the list for a start in :attr:`ReplyLists.all_lists`."""
+    return board.n_states + STARTS.index(start)
+
+
+def _unchanged(states: States) -> AliasLists:
+    """Returns a list for each of ``states`` that holds only the state itself."""
+    return AliasLists(np.ones_like(states), states)
