@@ -2,6 +2,7 @@
 
 :mod:`nim_env.check.command` has the command line, and runs each file in a process of its own.
 :mod:`nim_env.check.report` examines one player, :mod:`nim_env.check.players` loads it from its file, and
-:mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim. This package
-imports the other parts of ``nim_env``. Only ``nim_env.__main__`` imports this package.
+:mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim.
+:mod:`nim_env.check.programs` imports programs and describes their errors. This package imports the other parts of
+``nim_env``. Only ``nim_env.__main__`` imports this package.
 """

@@ -7,16 +7,13 @@ examples. :func:`load_player` takes a name from a command line, and :func:`playe
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
-import importlib.util
 import inspect
 import io
 import json
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +25,7 @@ from gymnasium.spaces import MultiDiscrete
 from numpy.typing import NDArray
 
 from nim_env import policies
+from nim_env.check.programs import CHOICES, chooses, failure, imported, maker, needed, shown
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
 from nim_env.rules import NimRules
@@ -38,18 +36,8 @@ QFunction: TypeAlias = Callable[[NDArray[Any]], Any]
 """A function that maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values for the player to
 move ``(n,)``."""
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
-_CHOICES = ("choose_action", "getMove")  # the names of methods that choose a player's move
 _TABLES = ("q", "Q", "q_table", "Q_table")  # the names of dictionaries with a player's values
 _Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # (heaps, (heap, count)) -> number
-_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
-    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
-    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
-    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
-    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
-    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
-    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
-    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
-}
 
 
 class PlayerError(ValueError):
@@ -194,33 +182,20 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
     if isinstance(thing, policies.Policy):
         return _of_policy(thing, rules, name)
-    choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)
+    choose = next((getattr(thing, choice) for choice in CHOICES if hasattr(thing, choice)), thing)
     if not callable(choose) or inspect.isclass(thing):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
         raise ValueError(f"{name} must be {what}; got {shown(thing)}{_remedy(thing, name)}")
     policy = _of_function(choose, rules, name)
     values, remark, initial = _values_of(thing, rules, name)
-    first = next(iter(thing.q), None) if isinstance(getattr(thing, "q", None), Mapping) else None
-    has_keys_of_course = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
-    make = functools.partial(_new, thing) if has_keys_of_course else None
-    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=make)
-
-
-def _new(thing: Any) -> Any:
-    """A new player of the same class. If the class needs arguments, it is a copy with an empty table."""
-    try:
-        return type(thing)()
-    except TypeError:
-        new = copy.copy(thing)
-        new.q = type(thing.q)() if isinstance(thing.q, dict) and not hasattr(thing.q, "default_factory") else {}
-        return new
+    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=maker(thing))
 
 
 def _remedy(thing: Any, name: str) -> str:
     """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
     if inspect.isclass(thing):
         return f"; make an object of the class: player = {thing.__name__}()"
-    methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(_needed(member)) in (1, 2))
+    methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(needed(member)) in (1, 2))
     public = [method for method, _ in methods if method[0] != "_"]
     if not public:
         return ""
@@ -254,16 +229,8 @@ def run_file(path: Path) -> dict[str, Any]:
     _last_run.clear()
     folder = path.resolve().parent
     _last_run[folder] = set(sys.modules)
-    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
-    name = f"player_{path.stem}" if is_taken else path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # for pickles and other processes
     with _neighbors_of(path), _replaced("dont_write_bytecode", True):
-        spec.loader.exec_module(module)
-    return vars(module)
+        return vars(imported(path))
 
 
 @functools.lru_cache
@@ -317,29 +284,7 @@ def foreign_code(name: str, where: str) -> Iterator[None]:
     except (PlayerError, policies.InvalidPolicyOutput):
         raise
     except (Exception, SystemExit) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == Path(file).resolve()]
-        place = f"{name}, line {lines[-1]}," if lines else name
-        said = shown(error, str)
-        what = f"raises {type(error).__name__} ({said})"
-        remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
-        if isinstance(error, EOFError) and "reading a line" in str(error):
-            what = "asks for input"
-        raise PlayerError(f"{place} {what} {where}{remedy}") from error
-
-
-def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
-    """Shows a value in up to 200 characters.
-
-    Args:
-        value: The value.
-        text: Converts it to a string.
-
-    Returns:
-        The string, with an ellipsis if it was cut.
-    """
-    string = text(value)
-    return string if len(string) <= 200 else f"{string[:200]}..."
+        raise PlayerError(failure(error, name, where)) from error
 
 
 def _read(path: Path, rules: NimRules) -> Any:
@@ -366,7 +311,7 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
     name = str(path)
     with foreign_code(name, "when it is imported"):
         things = run_file(path)
-    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or _chooses(thing)}
+    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or chooses(thing)}
     players = {key: thing for key, thing in choosing.items() if not inspect.isclass(thing)}
     first = next(iter(players or choosing), "")
     if len({id(thing) for thing in players.values()}) > 1:
@@ -377,18 +322,14 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
     if train is None:
         remedy = _remedy(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
         raise ValueError(f"{name} has no train(n) and no object with choose_action{remedy}")
-    if len(needed := _needed(train)) > 1:
+    if len(arguments := needed(train)) > 1:
         wrapper = f"def train(n): return {path.stem}.train(n, ...)"
         raise ValueError(
-            f"{name} has train({', '.join(needed)}); write a file with `import {path.stem}` and `{wrapper}`"
+            f"{name} has train({', '.join(arguments)}); write a file with `import {path.stem}` and `{wrapper}`"
         )
     with foreign_code(name, f"in train({episodes})"):
         trained = train(episodes)
     return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
-
-
-def _chooses(thing: Any) -> bool:
-    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in _CHOICES)
 
 
 def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
@@ -408,28 +349,21 @@ def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy. It does not explore, and its errors name the position."""
-    needed = _needed(choose)
+    arguments = needed(choose)
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
-    given = "observation, action_mask" if len(needed) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
+    given = "observation, action_mask" if len(arguments) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"
-    if len(needed) > 2:
-        raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(needed)})")
+    if len(arguments) > 2:
+        raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(arguments)})")
 
     @functools.wraps(choose)
     def ask(heaps: Any, *mask: Any) -> Any:
         with foreign_code(name, f"at {'-'.join(map(str, np.atleast_1d(heaps)))}, called as {called}"):
             return choose(heaps, *mask, **options)
 
-    if len(needed) > 1:
+    if len(arguments) > 1:
         return policies.FunctionPolicy(ask)
     return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
-
-
-def _needed(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a caller must pass, without ``epsilon``."""
-    parameters = inspect.signature(function).parameters.values()
-    is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
 def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[QFunction | None, str, float | None]:
