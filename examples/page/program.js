@@ -1,0 +1,232 @@
+// Tries a visitor's program: program.py runs it in a sandboxed frame, and this page shows its mistakes.
+
+import { $, make, readTheme, style } from "./dom.js";
+import { Game } from "./game.js";
+import { Positions } from "./learner.js";
+import { fromLink, toLink } from "./links.js";
+import { isLimited } from "./rules.js";
+import { mapText, percent, plural, thousands, wordsOf } from "./words.js";
+
+const PYTHON = ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"].concat(
+  "programs.py",
+  "specification.py",
+);
+const MAX_BYTES = 1_000_000;
+const MAX_POSITIONS = 20_000;
+const MAX_MAPPED = 1000;
+const SHOWN = 5; // mistakes
+const LIMIT = 120; // seconds
+const { board } = fromLink(location.hash).game;
+const positions = new Positions(board);
+let python; // a promise of its files, by name
+let end = () => {}; // of the program that runs
+
+async function fetched(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`Python could not be loaded: ${address} is missing.`);
+  return [address.split("/").at(-1), await answer.arrayBuffer()];
+}
+
+function loadPython() {
+  const names = [...PYTHON.map((name) => `python/${name}`), "program.py", "program_worker.js"];
+  return Promise.all(names.map(fetched)).then(Object.fromEntries);
+}
+
+function show(text, isBad = false) {
+  $("progress").textContent = text;
+  $("progress").className = isBad ? "bad" : "";
+}
+
+/** The file that no other one imports. */
+function mainOf(files) {
+  const imports = (text, name) => new RegExp(`^\\s*(from|import)\\s+${name.slice(0, -3)}\\b`, "m").test(text);
+  return files.find(({ name }) => !files.some(({ text }) => imports(text, name))) ?? files[0];
+}
+
+async function read(list) {
+  const files = [];
+  for (const file of list) {
+    if (!file.name.endsWith(".py")) throw new Error(`${file.name} is not a Python file. Its name must end with .py.`);
+    if (file.size > MAX_BYTES) throw new Error(`${file.name} has ${thousands(file.size)} bytes, more than 1,000,000.`);
+    const bytes = await file.arrayBuffer();
+    const text = new TextDecoder().decode(bytes);
+    if (text.includes("\0")) throw new Error(`${file.name} is not a Python file: it holds no text.`);
+    files.push({ name: file.name, bytes, text });
+  }
+  return files;
+}
+
+async function tryProgram(list) {
+  end();
+  $("result").hidden = true;
+  try {
+    if (positions.number > MAX_POSITIONS) throw new Error("This board has too many positions. Choose a smaller one in the game.");
+    if (!list.length) throw new Error("Choose a file, or paste a program.");
+    const files = await read(list);
+    const { name } = mainOf(files);
+    $("stop").hidden = false;
+    show("Loading Python, 6 MB …");
+    python ??= loadPython();
+    const answer = await run({
+      files: await python,
+      programs: Object.fromEntries(files.map(({ name, bytes }) => [name, bytes])),
+      question: [name, board.heaps, board.max],
+    });
+    if (answer.error) throw new Error(explained(answer));
+    show("");
+    showResult(name, answer);
+  } catch (error) {
+    if (error.message.startsWith("Python could")) python = undefined;
+    show(error.message, true);
+  }
+  $("stop").hidden = true;
+}
+
+/** Runs the program in a frame, which is removed at the end. */
+function run(question) {
+  const frame = make("iframe", { src: "program_frame.html", hidden: true, attrs: { sandbox: "allow-scripts" } });
+  const { port1, port2 } = new MessageChannel();
+  const answered = new Promise((resolve) => {
+    const limit = `It took longer than ${LIMIT} seconds and was stopped. Does a loop of it never end?`;
+    setTimeout(() => resolve({ error: limit }), LIMIT * 1000);
+    end = () => resolve({ error: "Stopped." });
+    port1.onmessage = ({ data }) => (data.text ? show(data.text) : resolve(data));
+    frame.onload = () => frame.contentWindow.postMessage(question, "*", [port2]);
+    document.body.append(frame);
+  });
+  return answered.finally(() => frame.remove());
+}
+
+function explained({ error, printed = 0 }) {
+  const isMissing = /No module named '(?!imp|distutils|asyncore)/.test(error);
+  const remedy = ". Add its file if it is yours. Packages such as NumPy need the installed command.";
+  return error + (isMissing ? remedy : "") + printedText(printed);
+}
+
+const printedText = (printed) =>
+  printed > MAX_BYTES ? ` It printed ${thousands(Math.round(printed / 1e6))} MB, which are not shown.` : "";
+
+function linkTo(name, start = board.heaps) {
+  return `index.html${toLink(new Game(board, start === board.heaps ? 0 : 1, start), { vs: name })}`;
+}
+
+/** The probabilities of each move, by position; `illegal` is what is missing from 1. */
+function judged(probabilities) {
+  const { moves, wins } = positions;
+  const rows = [...wins].map(([position, right]) => {
+    const row = probabilities.slice(position * moves.length, (position + 1) * moves.length);
+    const share = right.reduce((sum, action) => sum + row[action], 0);
+    const heaps = positions.heapsOf(position);
+    const blocks = heaps.reduce((sum, size) => sum + size, 0);
+    const losing = row.map((probability, action) => (right.includes(action) ? 0 : probability));
+    losing.push(1 - row.reduce((sum, probability) => sum + probability, 0));
+    const worst = Math.max(...losing);
+    const wrong = moves[losing.indexOf(worst)];
+    return { heaps, blocks, share, worst, wrong, right: right.map((action) => moves[action]), isRight: worst < 1e-9 };
+  });
+  return rows.sort((one, other) => one.blocks - other.blocks);
+}
+
+function mistakeText({ heaps, worst, wrong, right }) {
+  const taken = wrong ? wordsOf(wrong) : "an illegal action";
+  const takes = worst > 1 - 1e-9 ? "takes" : "may take";
+  return `At ${heaps.join("-")} it ${takes} ${taken}; ${right.map(wordsOf).join(" or ")} wins`;
+}
+
+/** Draws a cell for each position that can be won, in columns by the number of blocks left. */
+function drawMap(name, rows) {
+  const columns = [...Map.groupBy(rows, ({ blocks }) => blocks).values()];
+  const cells = ({ heaps, share }) => {
+    const cell = make("i", { className: share < 0.5 ? "minus" : "", title: `${heaps.join("-")}: ${percent(share)}` });
+    style(cell, { "--v": `${Math.round(Math.abs(200 * share - 100))}%` });
+    return make("a", { href: linkTo(name, heaps), tabIndex: -1 }, cell);
+  };
+  style($("map"), { "--rows": Math.ceil(Math.max(...columns.map(({ length }) => length)) / 2) });
+  $("map").replaceChildren(...columns.map((column) => make("div", {}, ...column.map(cells))));
+}
+
+function remarks({ tested, answers: { probabilities, illegal }, printed }) {
+  const sentences = [];
+  if (illegal.length) {
+    const [[heaps, answer]] = illegal;
+    const first = `the first ${heaps.join("-")}, where it answers ${answer}`;
+    const places = plural(illegal.length, "position");
+    sentences.push(`It gives no legal move in ${places}, ${first}. Against you it plays any move there.`);
+  }
+  if (probabilities.some((probability) => probability % 1)) {
+    sentences.push("It draws some of its moves, so the figures are estimates.");
+  }
+  if (!tested) {
+    const keys = "((1, 3, 5, 7), (3, 2))";
+    sentences.push(`Only its moves were judged. The functions of a program are tested on four heaps without a limit if
+      its table q has keys such as ${keys}.`);
+  }
+  if (printed > MAX_BYTES) sentences.push(printedText(printed));
+  return sentences.join(" ");
+}
+
+/** Keeps the program for this visit, in the form of data/players.json. */
+function keep(name, probabilities) {
+  const { heaps, max, misere } = board;
+  const table = probabilities.slice();
+  for (const [position, actions] of positions.legal.entries()) {
+    const from = position * positions.moves.length;
+    const isEmpty = actions.every((action) => !table[from + action]);
+    for (const action of isEmpty ? actions : []) table[from + action] = 1 / actions.length;
+  }
+  const player = { name, heaps, max_take: isLimited(board) ? max : null, misere, probabilities: table, values: null };
+  try {
+    sessionStorage.setItem("nim-program", JSON.stringify([player]));
+    return true;
+  } catch {
+    return false; // a private window, or a table that is too large
+  }
+}
+
+function showResult(name, answer) {
+  const { faults, answers } = answer;
+  const rows = judged(answers.probabilities);
+  const mistakes = rows.filter(({ isRight }) => !isRight);
+  const expert = rows.reduce((sum, { share }) => sum + share, 0) / rows.length;
+  const isKept = keep(name, answers.probabilities);
+  const wrong = [...new Set(faults.map(([fault]) => fault)), ...(answers.illegal.length ? ["the choice"] : [])];
+  const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : "No bug found.";
+  Object.assign($("verdict"), { textContent: `${name}: ${verdict}`, className: wrong.length ? "bad" : "" });
+  $("faults").replaceChildren(...faults.map(([, sentence]) => make("li", { textContent: `${sentence}.` })));
+  const share = `It plays ${percent(expert)} of the winning positions right`;
+  $("figures").textContent = `${share} and makes a mistake in ${mistakes.length} of ${rows.length}.`;
+  $("map").hidden = !isKept || rows.length > MAX_MAPPED;
+  $("map-hint").hidden = $("map").hidden;
+  $("map-hint").textContent = mapText(rows.length, mistakes.length);
+  if (!$("map").hidden) drawMap(name, rows);
+  const link = (row) => make("a", { href: linkTo(name, row.heaps), textContent: "Play it", hidden: !isKept });
+  const item = (row) => make("li", {}, `${mistakeText(row)}. `, link(row));
+  $("mistakes").replaceChildren(...mistakes.slice(0, SHOWN).map(item));
+  $("remarks").textContent = remarks(answer);
+  Object.assign($("play"), { href: linkTo(name), hidden: !isKept });
+  $("result").hidden = false;
+  $("result").focus();
+}
+
+const pasted = () => ($("code").value.trim() ? [new File([$("code").value], "program.py")] : []);
+
+function start() {
+  readTheme();
+  $("back").href = `index.html${location.hash}`;
+  $("board-name").textContent = board.heaps.join("-");
+  $("form").onsubmit = (event) => {
+    event.preventDefault();
+    tryProgram($("files").files.length ? [...$("files").files] : pasted());
+  };
+  $("files").onchange = () => $("files").files.length && tryProgram([...$("files").files]);
+  $("code").oninput = () => ($("files").value = "");
+  $("stop").onclick = () => end();
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    $("files").files = event.dataTransfer.files;
+    tryProgram([...event.dataTransfer.files]);
+  });
+}
+
+start();

@@ -1,0 +1,28 @@
+// Runs Python on a visitor's program. Its files come in a message, since it can load nothing.
+
+const load = (file) => import(URL.createObjectURL(new Blob([file], { type: "text/javascript" })));
+const nothing = () => {};
+
+onmessage = async ({ data: { files, programs, question }, ports: [port] }) => {
+  const say = (text) => port.postMessage({ text });
+  try {
+    const options = { headers: { "Content-Type": "application/wasm" } };
+    self.fetch = async (address) => new Response(files[String(address).split("/").at(-1)], options);
+    const { default: createPyodideModule } = await load(files["pyodide.asm.mjs"]);
+    const { loadPyodide } = await load(files["pyodide.mjs"]);
+    const python = await loadPyodide({
+      createPyodideModule,
+      indexURL: "https://localhost/",
+      stdout: nothing,
+      stderr: nothing,
+    });
+    const write = (folder, name) => python.FS.writeFile(`${folder}/${name}`, new Uint8Array(files[name]));
+    for (const name of ["programs.py", "specification.py"]) write("/lib", name);
+    for (const [name, bytes] of Object.entries(programs)) python.FS.writeFile(name, new Uint8Array(bytes));
+    python.runPython("import sys; sys.path.append('/lib')");
+    python.runPython(new TextDecoder().decode(files["program.py"]));
+    port.postMessage(JSON.parse(python.globals.get("answer")(...question, say)));
+  } catch (error) {
+    port.postMessage({ error: `Python stopped: ${String(error.message).trim().split("\n").at(-1)}` });
+  }
+};
