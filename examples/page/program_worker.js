@@ -3,8 +3,8 @@
 const load = (file) => import(URL.createObjectURL(new Blob([file], { type: "text/javascript" })));
 const nothing = () => {};
 
-onmessage = async ({ data: { files, programs, question }, ports: [port] }) => {
-  const say = (text) => port.postMessage({ text });
+onmessage = async ({ data: { files, programs, question } }) => {
+  const say = (text) => postMessage({ text });
   try {
     const options = { headers: { "Content-Type": "application/wasm" } };
     self.fetch = async (address) => new Response(files[String(address).split("/").at(-1)], options);
@@ -21,8 +21,8 @@ onmessage = async ({ data: { files, programs, question }, ports: [port] }) => {
     for (const [name, bytes] of Object.entries(programs)) python.FS.writeFile(name, new Uint8Array(bytes));
     python.runPython("import sys; sys.path.append('/lib')");
     python.runPython(new TextDecoder().decode(files["program.py"]));
-    port.postMessage(JSON.parse(python.globals.get("answer")(...question, say)));
+    postMessage(JSON.parse(python.globals.get("answer")(...question, say)));
   } catch (error) {
-    port.postMessage({ error: `Python stopped: ${String(error.message).trim().split("\n").at(-1)}` });
+    postMessage({ error: `Python stopped: ${String(error.message).trim().split("\n").at(-1)}` });
   }
 };
