@@ -15,7 +15,9 @@ import tempfile
 from pathlib import Path
 
 VERSION = "314.0.7"
-SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="  # base64, as npm
+SHA512 = (
+    "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="  # base64, as npm
+)
 FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 PAGE = Path(__file__).resolve().parent
 CHECK = PAGE.parents[1] / "nim_env" / "check"
@@ -39,7 +41,9 @@ def download(folder: Path) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         raise FileNotFoundError("npm was not found; install Node.js, which contains it")
-    subprocess.run([npm, "pack", "--silent", f"pyodide@{VERSION}"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [npm, "pack", "--silent", f"pyodide@{VERSION}"], cwd=folder, check=True, stdout=subprocess.DEVNULL
+    )
     (package,) = folder.glob("*.tgz")
     digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
     if digest != SHA512:

@@ -16,10 +16,20 @@ const MAX_POSITIONS = 20_000;
 const MAX_MAPPED = 1000;
 const SHOWN = 5; // mistakes
 const LIMIT = 120; // seconds
-const { board } = fromLink(location.hash).game;
+const board = boardOf(location.hash);
 const positions = new Positions(board);
 let python; // a promise of its files, by name
 let end = () => {}; // of the program that runs
+
+/** The board of a link; that of a lesson becomes a board as any other. */
+function boardOf(hash) {
+  try {
+    const { heaps, max, misere } = fromLink(hash).game.board;
+    return { heaps, max, misere };
+  } catch {
+    return boardOf("");
+  }
+}
 
 async function fetched(address) {
   const answer = await fetch(address);
@@ -60,7 +70,8 @@ async function tryProgram(list) {
   end();
   $("result").hidden = true;
   try {
-    if (positions.number > MAX_POSITIONS) throw new Error("This board has too many positions. Choose a smaller one in the game.");
+    if (positions.number > MAX_POSITIONS)
+      throw new Error("This board has too many positions. Choose a smaller one in the game.");
     if (!list.length) throw new Error("Choose a file, or paste a program.");
     const files = await read(list);
     const { name } = mainOf(files);

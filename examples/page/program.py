@@ -98,7 +98,9 @@ def answers_of(player, file, heaps, most):
     """Returns the share of each move in each position by its index, and the first answers that are no moves."""
     choose = next((getattr(player, name) for name in programs.CHOICES if hasattr(player, name)), player)
     if not callable(choose):
-        raise ValueError(f"{file}: train(n) must return an object with choose_action; got {programs.shown(player)}")
+        raise ValueError(
+            f"{file}: train(n) must return an object with choose_action; got {programs.shown(player)}"
+        )
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
     moves = [(heap, count) for heap, size in enumerate(heaps) for count in range(1, min(size, most) + 1)]
     positions = [*itertools.product(*(range(size + 1) for size in heaps))]
