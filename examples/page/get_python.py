@@ -1,7 +1,7 @@
 """Gets Python for the browser, so the page can run your own program: Pyodide, which is CPython as WebAssembly.
 
-The files go into page/python/, which git ignores: 13 MB, of which a browser downloads 6 MB. Without them, the page has
-no entry "Your own program". The script needs npm, which comes with Node.js, and the network once.
+The files go into page/python/, which git ignores: 13 MB, or 6 MB compressed. Without them, the page has no entry
+"Your own program". The script needs npm, which comes with Node.js, and the network once.
 
     python examples/page/get_python.py
 """
@@ -24,7 +24,7 @@ CHECK = PAGE.parents[1] / "nim_env" / "check"
 
 
 def main(folder: Path = PAGE / "python") -> None:
-    """Downloads Pyodide unless the folder has this version, and copies the two modules of the package each time."""
+    """Downloads Pyodide unless the folder has this version, and copies two modules of the package each time."""
     mark = folder / "version.txt"
     if not mark.exists() or mark.read_text(encoding="utf-8") != VERSION:
         folder.mkdir(parents=True, exist_ok=True)

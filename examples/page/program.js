@@ -7,10 +7,9 @@ import { fromLink, toLink } from "./links.js";
 import { isLimited } from "./rules.js";
 import { mapText, percent, plural, thousands, wordsOf } from "./words.js";
 
-const PYTHON = ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"].concat(
-  "programs.py",
-  "specification.py",
-);
+const PYTHON =
+  "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm python_stdlib.zip pyodide-lock.json programs.py specification.py";
+const FILES = ["program.py", "program_worker.js", ...PYTHON.split(" ").map((name) => `python/${name}`)];
 const MAX_BYTES = 1_000_000;
 const MAX_POSITIONS = 20_000;
 const MAX_MAPPED = 1000;
@@ -19,6 +18,7 @@ const LIMIT = 120; // seconds
 const board = boardOf(location.hash);
 const positions = new Positions(board);
 let python; // a promise of its files, by name
+let tried = Promise.resolve();
 let end = () => {}; // of the program that runs
 
 /** The board of a link; that of a lesson becomes a board as any other. */
@@ -33,13 +33,17 @@ function boardOf(hash) {
 
 async function fetched(address) {
   const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`Python could not be loaded: ${address} is missing.`);
+  if (!answer.ok) throw new Error(`${address} could not be loaded.`);
   return [address.split("/").at(-1), await answer.arrayBuffer()];
 }
 
-function loadPython() {
-  const names = [...PYTHON.map((name) => `python/${name}`), "program.py", "program_worker.js"];
-  return Promise.all(names.map(fetched)).then(Object.fromEntries);
+async function loadPython() {
+  try {
+    return Object.fromEntries(await Promise.all(FILES.map(fetched)));
+  } catch (error) {
+    python = undefined; // the next try loads it again
+    throw error;
+  }
 }
 
 function show(text, isBad = false) {
@@ -67,61 +71,56 @@ async function read(list) {
 }
 
 async function tryProgram(list) {
-  end();
   $("result").hidden = true;
   try {
-    if (positions.number > MAX_POSITIONS)
-      throw new Error("This board has too many positions. Choose a smaller one in the game.");
+    if (positions.number > MAX_POSITIONS) throw new Error("This board has too many positions. Choose a smaller one.");
     if (!list.length) throw new Error("Choose a file, or paste a program.");
     const files = await read(list);
     const { name } = mainOf(files);
     $("stop").hidden = false;
-    show("Loading Python, 6 MB …");
-    python ??= loadPython();
-    const answer = await run({
-      files: await python,
-      programs: Object.fromEntries(files.map(({ name, bytes }) => [name, bytes])),
-      question: [name, board.heaps, board.max],
-    });
+    const answer = await run(name, Object.fromEntries(files.map(({ name, bytes }) => [name, bytes])));
     if (answer.error) throw new Error(explained(answer));
     show("");
     showResult(name, answer);
   } catch (error) {
-    if (error.message.startsWith("Python could")) python = undefined;
     show(error.message, true);
   }
   $("stop").hidden = true;
 }
 
 /** Runs the program in a frame, which is removed at the end. */
-function run(question) {
+function run(name, programs) {
   const frame = make("iframe", { src: "program_frame.html", hidden: true, attrs: { sandbox: "allow-scripts" } });
   const { port1, port2 } = new MessageChannel();
-  const answered = new Promise((resolve) => {
-    const limit = `It took longer than ${LIMIT} seconds and was stopped. Does a loop of it never end?`;
-    setTimeout(() => resolve({ error: limit }), LIMIT * 1000);
+  show("Loading Python, 6 MB …");
+  python ??= loadPython();
+  return new Promise((resolve, reject) => {
     end = () => resolve({ error: "Stopped." });
     port1.onmessage = ({ data }) => (data.text ? show(data.text) : resolve(data));
-    frame.onload = () => frame.contentWindow.postMessage(question, "*", [port2]);
+    frame.onload = async () => {
+      const files = await python.catch(reject);
+      frame.contentWindow?.postMessage({ files, programs, question: [name, board.heaps, board.max] }, "*", [port2]);
+      const limit = `It took longer than ${LIMIT} seconds and was stopped. Does a loop of it never end?`;
+      setTimeout(() => resolve({ error: limit }), LIMIT * 1000);
+    };
     document.body.append(frame);
-  });
-  return answered.finally(() => frame.remove());
+  }).finally(() => frame.remove());
 }
 
 function explained({ error, printed = 0 }) {
-  const isMissing = /No module named '(?!imp|distutils|asyncore)/.test(error);
+  const isMissing = /No module named '(?!imp'|distutils|asyncore)/.test(error);
   const remedy = ". Add its file if it is yours. Packages such as NumPy need the installed command.";
   return error + (isMissing ? remedy : "") + printedText(printed);
 }
 
 const printedText = (printed) =>
-  printed > MAX_BYTES ? ` It printed ${thousands(Math.round(printed / 1e6))} MB, which are not shown.` : "";
+  printed > MAX_BYTES ? ` It printed ${Math.round(printed / 1e6)} million characters, which are not shown.` : "";
 
 function linkTo(name, start = board.heaps) {
   return `index.html${toLink(new Game(board, start === board.heaps ? 0 : 1, start), { vs: name })}`;
 }
 
-/** The probabilities of each move, by position; `illegal` is what is missing from 1. */
+/** How the program plays each position that can be won. What is missing from 1 is illegal. */
 function judged(probabilities) {
   const { moves, wins } = positions;
   const rows = [...wins].map(([position, right]) => {
@@ -156,7 +155,7 @@ function drawMap(name, rows) {
   $("map").replaceChildren(...columns.map((column) => make("div", {}, ...column.map(cells))));
 }
 
-function remarks({ tested, answers: { probabilities, illegal }, printed }) {
+function remarks({ is_tested: isTested, probabilities, illegal, printed }) {
   const sentences = [];
   if (illegal.length) {
     const [[heaps, answer]] = illegal;
@@ -167,13 +166,12 @@ function remarks({ tested, answers: { probabilities, illegal }, printed }) {
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  if (!tested) {
+  if (!isTested) {
     const keys = "((1, 3, 5, 7), (3, 2))";
     sentences.push(`Only its moves were judged. The functions of a program are tested on four heaps without a limit if
       its table q has keys such as ${keys}.`);
   }
-  if (printed > MAX_BYTES) sentences.push(printedText(printed));
-  return sentences.join(" ");
+  return sentences.join(" ") + printedText(printed);
 }
 
 /** Keeps the program for this visit, in the form of data/players.json. */
@@ -195,18 +193,18 @@ function keep(name, probabilities) {
 }
 
 function showResult(name, answer) {
-  const { faults, answers } = answer;
-  const rows = judged(answers.probabilities);
+  const { faults, probabilities, illegal } = answer;
+  const rows = judged(probabilities);
   const mistakes = rows.filter(({ isRight }) => !isRight);
-  const expert = rows.reduce((sum, { share }) => sum + share, 0) / rows.length;
-  const isKept = keep(name, answers.probabilities);
-  const wrong = [...new Set(faults.map(([fault]) => fault)), ...(answers.illegal.length ? ["the choice"] : [])];
+  const expert = rows.length ? rows.reduce((sum, { share }) => sum + share, 0) / rows.length : 1;
+  const isKept = keep(name, probabilities);
+  const wrong = [...new Set(faults.map(([fault]) => fault)), ...(illegal.length ? ["the choice"] : [])];
   const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : "No bug found.";
   Object.assign($("verdict"), { textContent: `${name}: ${verdict}`, className: wrong.length ? "bad" : "" });
   $("faults").replaceChildren(...faults.map(([, sentence]) => make("li", { textContent: `${sentence}.` })));
   const share = `It plays ${percent(expert)} of the winning positions right`;
   $("figures").textContent = `${share} and makes a mistake in ${mistakes.length} of ${rows.length}.`;
-  $("map").hidden = !isKept || rows.length > MAX_MAPPED;
+  $("map").hidden = !isKept || !rows.length || rows.length > MAX_MAPPED;
   $("map-hint").hidden = $("map").hidden;
   $("map-hint").textContent = mapText(rows.length, mistakes.length);
   if (!$("map").hidden) drawMap(name, rows);
@@ -219,6 +217,12 @@ function showResult(name, answer) {
   $("result").focus();
 }
 
+/** Ends the program that runs, and tries another. */
+function tryNext(list) {
+  end();
+  tried = tried.then(() => tryProgram(list));
+}
+
 const pasted = () => ($("code").value.trim() ? [new File([$("code").value], "program.py")] : []);
 
 function start() {
@@ -227,16 +231,16 @@ function start() {
   $("board-name").textContent = board.heaps.join("-");
   $("form").onsubmit = (event) => {
     event.preventDefault();
-    tryProgram($("files").files.length ? [...$("files").files] : pasted());
+    tryNext($("files").files.length ? [...$("files").files] : pasted());
   };
-  $("files").onchange = () => $("files").files.length && tryProgram([...$("files").files]);
+  $("files").onchange = () => $("files").files.length && tryNext([...$("files").files]);
   $("code").oninput = () => ($("files").value = "");
   $("stop").onclick = () => end();
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => {
     event.preventDefault();
     $("files").files = event.dataTransfer.files;
-    tryProgram([...event.dataTransfer.files]);
+    tryNext([...event.dataTransfer.files]);
   });
 }
 
