@@ -13,7 +13,6 @@ const FILES = ["program.py", "program_worker.js", ...PYTHON.split(" ").map((name
 const MAX_BYTES = 1_000_000;
 const MAX_POSITIONS = 20_000;
 const MAX_MAPPED = 1000;
-const SHOWN = 5; // mistakes
 const LIMIT = 120; // seconds
 const board = boardOf(location.hash);
 const positions = new Positions(board);
@@ -37,14 +36,11 @@ async function fetched(address) {
   return [address.split("/").at(-1), await answer.arrayBuffer()];
 }
 
-async function loadPython() {
-  try {
-    return Object.fromEntries(await Promise.all(FILES.map(fetched)));
-  } catch (error) {
+const loadPython = () =>
+  Promise.all(FILES.map(fetched)).then(Object.fromEntries, (error) => {
     python = undefined; // the next try loads it again
     throw error;
-  }
-}
+  });
 
 function show(text, isBad = false) {
   $("progress").textContent = text;
@@ -53,8 +49,10 @@ function show(text, isBad = false) {
 
 /** The file that no other one imports. */
 function mainOf(files) {
-  const imports = (text, name) => new RegExp(`^\\s*(from|import)\\s+${name.slice(0, -3)}\\b`, "m").test(text);
-  return files.find(({ name }) => !files.some(({ text }) => imports(text, name))) ?? files[0];
+  const modules = files.flatMap(({ text }) =>
+    [...text.matchAll(/^\s*(?:from|import)\s+(\w+)/gm)].map(([, name]) => name),
+  );
+  return files.find(({ name }) => !modules.includes(name.slice(0, -3))) ?? files[0];
 }
 
 async function read(list) {
@@ -210,7 +208,7 @@ function showResult(name, answer) {
   if (!$("map").hidden) drawMap(name, rows);
   const link = (row) => make("a", { href: linkTo(name, row.heaps), textContent: "Play it", hidden: !isKept });
   const item = (row) => make("li", {}, `${mistakeText(row)}. `, link(row));
-  $("mistakes").replaceChildren(...mistakes.slice(0, SHOWN).map(item));
+  $("mistakes").replaceChildren(...mistakes.slice(0, 5).map(item));
   $("remarks").textContent = remarks(answer);
   Object.assign($("play"), { href: linkTo(name), hidden: !isKept });
   $("result").hidden = false;
@@ -220,10 +218,8 @@ function showResult(name, answer) {
 /** Ends the program that runs, and tries another. */
 function tryNext(list) {
   end();
-  tried = tried.then(() => tryProgram(list));
+  tried = tried.then(() => tryProgram([...list]));
 }
-
-const pasted = () => ($("code").value.trim() ? [new File([$("code").value], "program.py")] : []);
 
 function start() {
   readTheme();
@@ -231,17 +227,18 @@ function start() {
   $("board-name").textContent = board.heaps.join("-");
   $("form").onsubmit = (event) => {
     event.preventDefault();
-    tryNext($("files").files.length ? [...$("files").files] : pasted());
+    const code = $("code").value;
+    tryNext($("files").files.length || !code.trim() ? $("files").files : [new File([code], "program.py")]);
   };
-  $("files").onchange = () => $("files").files.length && tryNext([...$("files").files]);
+  $("files").onchange = ({ target }) => target.files.length && tryNext(target.files);
   $("code").oninput = () => ($("files").value = "");
   $("stop").onclick = () => end();
-  addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", (event) => {
+  document.ondragover = (event) => event.preventDefault();
+  document.ondrop = (event) => {
     event.preventDefault();
     $("files").files = event.dataTransfer.files;
-    tryNext([...event.dataTransfer.files]);
-  });
+    tryNext($("files").files);
+  };
 }
 
 start();

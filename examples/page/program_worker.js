@@ -1,7 +1,7 @@
 // Runs Python on a visitor's program. Its files come in a message, since it can load nothing.
 
 const load = (file) => import(URL.createObjectURL(new Blob([file], { type: "text/javascript" })));
-const nothing = () => {};
+const hide = () => {};
 
 onmessage = async ({ data: { files, programs, question } }) => {
   const say = (text) => postMessage({ text });
@@ -10,12 +10,8 @@ onmessage = async ({ data: { files, programs, question } }) => {
     self.fetch = async (address) => new Response(files[String(address).split("/").at(-1)], options);
     const { default: createPyodideModule } = await load(files["pyodide.asm.mjs"]);
     const { loadPyodide } = await load(files["pyodide.mjs"]);
-    const python = await loadPyodide({
-      createPyodideModule,
-      indexURL: "https://localhost/",
-      stdout: nothing,
-      stderr: nothing,
-    });
+    const settings = { createPyodideModule, indexURL: "https://localhost/", stdout: hide, stderr: hide };
+    const python = await loadPyodide(settings);
     const write = (folder, name) => python.FS.writeFile(`${folder}/${name}`, new Uint8Array(files[name]));
     for (const name of ["programs.py", "specification.py"]) write("/lib", name);
     for (const [name, bytes] of Object.entries(programs)) python.FS.writeFile(name, new Uint8Array(bytes));
