@@ -1,7 +1,9 @@
-"""Writes the repository's address into the checkout of a release, before it is built: write_addresses.py ADDRESS TAG.
+"""Writes the repository's address into the checkout of a release, before it is built.
 
-The package index has no files, so the links in README.md become absolute. They lead to the files of the release's TAG,
-which stay as they are when `main` changes. pyproject.toml gets the project's addresses.
+    write_addresses.py ADDRESS TAG
+
+The package index has no files, so the links in README.md become absolute. They lead to the files of the release's
+TAG, which stay as they are when `main` changes. pyproject.toml gets the project's addresses.
 """
 
 import re

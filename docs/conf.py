@@ -260,7 +260,9 @@ def finish_page(app, pagename, templatename, context, doctree):  # noqa: ARG001
 def copy_page(app, exception):
     """The page on which you play, which play.md embeds."""
     if exception is None and app.builder.format == "html":
-        ignored = shutil.ignore_patterns("*.py", "__pycache__")
+        ignored = shutil.ignore_patterns(
+            "get_python.py", "make_data.py", "__pycache__"
+        )
         page = Path(app.outdir) / "page"
         shutil.copytree(
             ROOT / "examples" / "page",
@@ -271,6 +273,9 @@ def copy_page(app, exception):
         index = page / "index.html"
         html = filled(index.read_text(encoding="utf-8"), REPOSITORY)
         index.write_text(html, encoding="utf-8")
+        program = page / "program.html"
+        html = filled(program.read_text(encoding="utf-8"), None)
+        program.write_text(html, encoding="utf-8")
 
 
 def setup(app):

@@ -194,7 +194,14 @@ const DO = {
   full: toggleFullScreen,
   boards: openBoards,
   opponents: () => $("opponents").showModal(),
-  menu: () => $("menu").showModal(),
+  menu: () => {
+    $("program").href = `program.html${location.hash}`;
+    fetch("python/version.txt", { method: "HEAD" }).then(
+      ({ ok }) => ($("program").hidden = !ok),
+      () => {},
+    );
+    $("menu").showModal();
+  },
   skip: () => $("board").focus(),
   close: () => {},
 };

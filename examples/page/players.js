@@ -114,5 +114,14 @@ function drawnBy(probabilities) {
 
 export async function loadPlayers(address) {
   const players = await (await fetch(address)).json();
-  OTHERS.push(...players.map(ownPlayer));
+  OTHERS.push(...[...keptProgram(), ...players].map(ownPlayer));
+}
+
+/** The visitor's own program, from program.js. */
+function keptProgram() {
+  try {
+    return JSON.parse(sessionStorage.getItem("nim-program")) ?? [];
+  } catch {
+    return []; // a sandboxed frame
+  }
 }

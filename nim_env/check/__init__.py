@@ -7,6 +7,7 @@
 - :mod:`nim_env.check.players` loads a player: it finds out in which form a file has one.
 - :mod:`nim_env.check.values` reads the values of a player.
 - :mod:`nim_env.check.foreign_code` runs code that other people wrote.
+- :mod:`nim_env.check.programs` imports their programs and describes their errors. The page uses it too.
 - :mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim.
 
 This package imports the other parts of ``nim_env``. Only ``nim_env.__main__`` imports this package.

@@ -8,28 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import io
 import os
-import re
 import sys
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from nim_env.check.programs import failure, imported
 from nim_env.policies import InvalidPolicyOutput
 
-_MAX_LENGTH = 200  # of a value or an error message that is shown
-_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
-    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
-    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
-    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
-    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
-    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
-    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
-    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
-}
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
 
 
@@ -55,16 +43,8 @@ def run_file(path: Path) -> dict[str, Any]:
         raise PlayerError(f"there is no file {path}")
     _forget_modules_of_last_run()
     _last_run[path.resolve().parent] = set(sys.modules)
-    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
-    name = f"player_{path.stem}" if is_taken else path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # for pickles and other processes
     with _imports_from_folder_of(path), _replaced_in_sys("dont_write_bytecode", True):
-        spec.loader.exec_module(module)
-    return vars(module)
+        return vars(imported(path))
 
 
 def _forget_modules_of_last_run() -> None:
@@ -104,20 +84,7 @@ def running_code_of(name: str, moment: str) -> Iterator[None]:
     except (PlayerError, InvalidPolicyOutput):
         raise
     except (Exception, SystemExit) as error:
-        raise PlayerError(_message(error, name, file, moment)) from error
-
-
-def _message(error: BaseException, name: str, file: str, moment: str) -> str:
-    """Says which line of a player's file has raised an error, when, and what to do if a remedy is known."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == Path(file).resolve()]
-    place = f"{name}, line {lines[-1]}," if lines else name
-    text = shown(error, str)
-    what = f"raises {type(error).__name__} ({text})"
-    if isinstance(error, EOFError) and "reading a line" in str(error):
-        what = "asks for input"
-    remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, text)), "")
-    return f"{place} {what} {moment}{remedy}"
+        raise PlayerError(failure(error, name, moment)) from error
 
 
 @contextlib.contextmanager
@@ -147,17 +114,3 @@ def _replaced_in_sys(name: str, value: Any) -> Iterator[None]:
         yield
     finally:
         setattr(sys, name, before)
-
-
-def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
-    """Shows a value in up to 200 characters.
-
-    Args:
-        value: The value.
-        text: Converts it to a string.
-
-    Returns:
-        The string, with an ellipsis if it was cut.
-    """
-    string = text(value)
-    return string if len(string) <= _MAX_LENGTH else f"{string[:_MAX_LENGTH]}..."

@@ -6,7 +6,6 @@ examples. :func:`load_player` takes a name from a command line, and :func:`playe
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import json
@@ -23,16 +22,15 @@ from gymnasium.spaces import MultiDiscrete
 from numpy.typing import NDArray
 
 from nim_env import policies
-from nim_env.check.foreign_code import run_file, running_code_of, shown
+from nim_env.check.foreign_code import run_file, running_code_of
+from nim_env.check.programs import CHOICES, chooses, maker, needed, shown
 from nim_env.check.values import QFunction, entries_of, find_values, row_function, table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
-from nim_env.policies.functions import required_parameters
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The suffixes of the files that can be loaded."""
-_CHOICES = ("choose_action", "getMove")  # the names of methods that choose a player's move
 _N_REPEATED_QUESTIONS = 100  # to a function that draws its answers, until it gives an illegal one again
 
 
@@ -173,7 +171,7 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     name = str(path)
     with running_code_of(name, "when it is imported"):
         things = run_file(path)
-    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or _chooses_moves(thing)}
+    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or chooses(thing)}
     players = {key: thing for key, thing in choosing.items() if not inspect.isclass(thing)}
     first = next(iter(players or choosing), "")
     if len({id(thing) for thing in players.values()}) > 1:
@@ -184,7 +182,7 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     if train is None:
         hint = _hint(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
         raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
-    required = _needed_parameters(train)
+    required = needed(train)
     if len(required) > 1:
         wrapper = f"def train(n): return {path.stem}.train(n, ...)"
         raise ValueError(
@@ -193,10 +191,6 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     with running_code_of(name, f"in train({episodes})"):
         trained = train(episodes)
     return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
-
-
-def _chooses_moves(thing: Any) -> bool:
-    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in _CHOICES)
 
 
 def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
@@ -226,14 +220,13 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
     if isinstance(thing, policies.Policy):
         return _player_of_policy(thing, rules, name)
-    choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)
+    choose = next((getattr(thing, choice) for choice in CHOICES if hasattr(thing, choice)), thing)
     if not callable(choose) or inspect.isclass(thing):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
         raise ValueError(f"{name} must be {what}; got {shown(thing)}{_hint(thing, name)}")
     policy = _policy_of_function(choose, rules, name)
     values, remark, initial = find_values(thing, rules, name)
-    make = functools.partial(_new_player_like, thing) if _has_keys_of_course(thing) else None
-    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=make)
+    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=maker(thing))
 
 
 def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
@@ -263,7 +256,7 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy. It does not explore, and its errors name the position."""
-    required = _needed_parameters(choose)
+    required = needed(choose)
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"
@@ -280,35 +273,11 @@ def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) 
     return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
-def _needed_parameters(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a caller must pass, without ``epsilon``, which is always passed."""
-    return [name for name in required_parameters(function) if name != "epsilon"]
-
-
-def _has_keys_of_course(thing: Any) -> bool:
-    """Whether a player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``."""
-    q = getattr(thing, "q", None)
-    first = next(iter(q), None) if isinstance(q, Mapping) else None
-    return isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
-
-
-def _new_player_like(thing: Any) -> Any:
-    """A new player of the same class. If the class needs arguments, it is a copy with an empty table."""
-    try:
-        return type(thing)()
-    except TypeError:
-        new = copy.copy(thing)
-        new.q = type(thing.q)() if isinstance(thing.q, dict) and not hasattr(thing.q, "default_factory") else {}
-        return new
-
-
 def _hint(thing: Any, name: str) -> str:
     """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
     if inspect.isclass(thing):
         return f"; make an object of the class: player = {thing.__name__}()"
-    methods = inspect.getmembers(
-        thing, lambda member: inspect.ismethod(member) and len(_needed_parameters(member)) in (1, 2)
-    )
+    methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(needed(member)) in (1, 2))
     public = [method for method, _ in methods if method[0] != "_"]
     if not public:
         return ""

@@ -166,14 +166,14 @@ def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
         return None
     try:
         takes_mask = any("mask" in name for name in inspect.signature(function).parameters)
-        if takes_mask or len(required_parameters(function)) != 1 or np.ndim(function(rules.heaps[0])) > 0:
+        if takes_mask or len(_required_parameters(function)) != 1 or np.ndim(function(rules.heaps[0])) > 0:
             return None
     except Exception:  # any other function can raise anything
         return None
     return HeapPolicy(rules, function)
 
 
-def required_parameters(function: Callable[..., Any]) -> list[str]:
+def _required_parameters(function: Callable[..., Any]) -> list[str]:
     """Returns the names of the parameters that a caller of a function must pass."""
     parameters = inspect.signature(function).parameters.values()
     is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD

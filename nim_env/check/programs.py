@@ -1,0 +1,121 @@
+"""Parts of the command that the page uses too: importing a program, describing its errors, and making new players.
+
+This module needs only the standard library, so it also runs in a browser.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
+    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
+    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
+    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
+    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
+    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
+    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
+    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
+}
+
+CHOICES = ("choose_action", "getMove")
+"""The names of methods that choose a player's move."""
+
+
+def imported(path: Path) -> ModuleType:
+    """Imports a file as a new module, even if its name is already taken by a module of Python.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The module, which is also in ``sys.modules``.
+    """
+    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
+    name = f"player_{path.stem}" if is_taken else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # for pickles and other processes
+    spec.loader.exec_module(module)
+    return module
+
+
+def chooses(thing: Any) -> bool:
+    """Returns whether an object or a class has a method that chooses a move."""
+    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICES)
+
+
+def needed(function: Callable[..., Any]) -> list[str]:
+    """Lists the parameters that a caller must pass, without ``epsilon``."""
+    parameters = inspect.signature(function).parameters.values()
+    is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
+
+
+def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
+    """Shows a value in up to 200 characters.
+
+    Args:
+        value: The value.
+        text: Converts it to a string.
+
+    Returns:
+        The string, with an ellipsis if it was cut.
+    """
+    string = text(value)
+    return string if len(string) <= 200 else f"{string[:200]}..."
+
+
+def failure(error: BaseException, name: str, where: str) -> str:
+    """Describes an error that a program has raised.
+
+    Args:
+        error: The error.
+        name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
+        where: At which point the code ran: "when it is imported".
+
+    Returns:
+        A sentence without a period. It names the last line of the program that took part, and a remedy if the
+        error is a frequent one.
+    """
+    file = Path(name.partition(":")[0]).resolve()
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file]
+    place = f"{name}, line {lines[-1]}," if lines else name
+    said = shown(error, str)
+    what = f"raises {type(error).__name__} ({said})"
+    remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
+    if isinstance(error, EOFError) and "reading a line" in str(error):
+        what = "asks for input"
+    return f"{place} {what} {where}{remedy}"
+
+
+def maker(player: Any) -> Callable[[], Any] | None:
+    """Returns a function that makes new players of the class of a given one.
+
+    If the class needs arguments, a new player is a copy with an empty table. The result is None unless the player
+    has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
+    """
+    first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
+    has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
+    return functools.partial(_new, player) if has_keys_of_project else None
+
+
+def _new(player: Any) -> Any:
+    try:
+        return type(player)()
+    except TypeError:
+        new = copy.copy(player)
+        new.q = type(player.q)() if isinstance(player.q, dict) and not hasattr(player.q, "default_factory") else {}
+        return new
