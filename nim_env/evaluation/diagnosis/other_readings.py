@@ -15,12 +15,15 @@ from nim_env.evaluation.diagnosis.verdicts import Diagnosis
 
 
 def diagnosis_under_other_readings(case: Case, unknown: set[str], suspected: Diagnosis | None) -> Diagnosis | None:
-    """Returns an undecided diagnosis if a correct learner under another reading can have the values, else None.
+    """Decides whether a correct learner under another reading can have the values.
 
     Args:
         case: The case under the first reading.
         unknown: The arguments of :func:`diagnose` that the user did not pass. Only these have other readings.
         suspected: The diagnosis of a bug under the first reading. None if none was found.
+
+    Returns:
+        An undecided diagnosis with the first of these readings as its premise. None if there is no such reading.
     """
     for reading, premise in _other_readings(case, unknown):
         other = Case(case.learner, reading, case.earlier)
