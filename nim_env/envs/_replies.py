@@ -55,15 +55,15 @@ class Replies:
         return self.board.full
 
     def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
-        """Draws the state after the reply in a single game; in the state ``new_game``, after an opening move."""
+        """Draws the state after the reply in a single game. In the state ``new_game`` it is an opening move."""
         result = results[state]
         weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
         return int(self._distribution.draw(np.int64(state), weights, generator.random()))
 
     def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
-        """Draws the states after the replies in many games; after ``new_game``, the first states of episodes.
+        """Draws the states after the replies in many games, shape ``(n,)``.
 
-        Games that are over keep their state.
+        A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
         """
         board = self.board
         uniforms = generator.random(len(states))
@@ -89,7 +89,8 @@ class Replies:
 class FixedReplies(Replies):
     """The replies of a fixed policy, or of nobody in self-play. They are drawn from lists.
 
-    On a board without tables, the replies to many games are drawn by querying the policy.
+    A board that is too large for tables is too large for the lists of all states, too. So in many games on such a
+    board, the policy is queried at each move.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
@@ -104,7 +105,7 @@ class FixedReplies(Replies):
 
     def check_start(self, start: str) -> None:
         if start in ("opponent", "random"):
-            self._cache[self.board.new_game]  # raises the error
+            self._cache[self.board.new_game]  # raises an error if there is no opening move
 
     def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:  # noqa: ARG002
         n_slots, states, aliases, keep = self._cache[state]
@@ -137,9 +138,9 @@ class MixtureReplies(Replies):
         """Returns the replies of the mixture as it is now. They are made anew when the mixture has changed."""
         members = self._mixture.policies, self._mixture.weights
         if members != self._members:
-            self._members = members[0], members[1][:]
-            kind = FixedReplies if all(map(is_fixed, members[0])) else Replies
+            kind = FixedReplies if all(map(is_fixed, self._mixture.policies)) else Replies
             self._current = kind(self.board, self._mixture)
+            self._members = self._mixture.policies, self._mixture.weights[:]
         return self._current
 
 

@@ -61,7 +61,10 @@ class ReplyDistribution:
             assert self.policy is not None
             weights = Player(self.policy, "raise").query(heaps, masks).probabilities
         is_new = states == self.board.new_game
-        return weights * (self._can_open | ~is_new[..., None]).view(np.int8) if is_new.any() else weights
+        if not is_new.any():
+            return weights
+        is_possible = self._can_open | ~is_new[..., None]
+        return weights * is_possible.view(np.int8)
 
     def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
         """Draws replies in proportion to their weights, and returns the states after them."""
@@ -136,7 +139,7 @@ class ReplyLists:
         both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
         either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
         anywhere = AliasLists(np.array([board.full]), moving[:-1])
-        by_start = [_unchanged(moving[-2:-1]), opened, either, anywhere]
+        by_start = [_unchanged(moving[-2:-1]), opened, either, anywhere]  # in the order of STARTS
         return joined([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
