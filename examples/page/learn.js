@@ -1,8 +1,9 @@
+import { shownValues } from "./board.js";
 import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK, isLearner } from "./players.js";
-import { shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
+import { isNear, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds
@@ -34,23 +35,25 @@ export function showStage(stage) {
 export const stopShow = () => Object.assign(state, { training: null, watched: null });
 
 export function drawLearn() {
-  const { learner, opponent, game, training, settings } = state;
+  const { learner, opponent, game, settings } = state;
   const table = shownTable();
   const isOwn = Boolean(opponent.table);
   const hasLearner = learner.isSmall && !isOwn;
   const hasNetwork = !learner.isSmall && !isOwn && !NETWORK.why(learner);
   let intro = hasNetwork ? words.networkText : words.learnIntro(settings.rival);
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  const text = training ? words.trainingText(settings.rival, shownGames()) : (game.told ?? intro);
+  const text = game.told ?? intro;
   $("learn-intro").textContent = hasLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;
   const heaps = shownHeaps();
   const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
-  const said = isOwn && !opponent.values ? words.probabilitiesText(opponent.name) : words.valuesText;
-  const isNear = game.start !== game.board.heaps && !game.moves.length && !isWinning(game.board.heaps, game.board);
-  const told = isNear ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
+  const values = shownValues(heaps);
+  const isPolicy = isOwn && !opponent.values;
+  const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
+  $("key").textContent = values.length && !isPolicy ? words.keyText(values, shownGames()) : "";
+  const told = isNear(game) ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
   $("learn-hint").textContent = told + said;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);

@@ -1,6 +1,6 @@
 // agents.MinimaxQAgent in self-play, agents.QLearningAgent against an opponent: the same draws give the same tables.
 
-import { isSame, isWinning, legalMoves, limit } from "./rules.js";
+import { isSame, isWinning, legalMoves, movesOf } from "./rules.js";
 
 const STAGES = [
   0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700, 850, 1000, 1200, 1500,
@@ -15,8 +15,7 @@ const NEVER = 2 ** 32 - 1;
 export const RIVALS = {
   itself: null,
   random: ({ legal }, position) => legal[position],
-  "take-3": ({ legal, moves, board }, position, heaps) =>
-    legal[position].filter((action) => moves[action].count === Math.min(3, limit(heaps[moves[action].heap], board))),
+  "take-3": (positions, _, heaps) => movesOf(3, heaps, positions.board).map((move) => positions.actionOf(move)),
   expert: ({ legal, wins }, position) => wins.get(position) ?? legal[position],
 };
 export const RATES = [0.1, 0.2, 0.5, 1];

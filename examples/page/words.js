@@ -6,6 +6,7 @@ export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // t
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
 export const wordsOf = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 export const goal = ({ misere }) => `Whoever takes the last block ${misere ? "loses" : "wins"}.`;
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const listed = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
 
 /** Only exactly 1 is 100%. */
@@ -145,7 +146,6 @@ const RIVAL_NOTES = {
 export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
   `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival] ?? ""}`;
-export const trainingText = (rival, games) => `It plays against ${rivalName(rival)}: game ${thousands(games)}.`;
 export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
@@ -163,12 +163,10 @@ export function findingText(rival, wins, winsExpert, mastery) {
 }
 
 export function watchedText({ games, move, answer, from, target, to }, rival) {
-  const answered = answer ? `The reply by ${rivalName(rival)} is ${wordsOf(answer)}. ` : "";
-  const learned = to === undefined ? "" : ` It now expects ${signed(to)}.`;
-  return {
-    say: `Game ${thousands(games)}: it takes ${wordsOf(move)}`,
-    how: `${answered}It expected ${signed(from)} and got ${signed(target)}.${learned}`,
-  };
+  const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
+  if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
+  const answered = answer ? `${rivalName(rival)} takes ${wordsOf(answer)}` : say;
+  return { say: capital(answered), how: `It got ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -179,9 +177,12 @@ export function pythonText({ heaps, max, misere }, { rival }, games) {
 
 export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
-export const valuesText =
-  "A number is what it expects from taking this block and all above it: +1 (blue) is a win and −1 (red) a loss. " +
-  "Hatched moves were never tried. The diamond marks its move.";
+export const valuesText = "A number is what it expects from taking this block and all above it.";
+export function keyText(values, games) {
+  const untried = values.filter(([, value]) => value === null).length;
+  if (untried < values.length) return `Blue +1 wins, red −1 loses, ◆ its move${untried ? ", ? untried" : ""}`;
+  return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
+}
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
