@@ -63,7 +63,7 @@ function drawSettings() {
   const { settings } = state;
   const choices = { rival: Object.keys(RIVALS), rate: RATES, exploration: EXPLORATIONS };
   for (const [name, values] of Object.entries(choices)) {
-    const text = (value) => (name === "rival" ? `Against ${words.rivalName(value)}` : String(value));
+    const text = (value) => (name === "rival" ? `Against ${value}` : String(value));
     sync($(name), values, (value) => make("option", { value, textContent: text(value) }));
     $(name).value = settings[name];
   }
@@ -136,28 +136,24 @@ function drawMap(table) {
   const { positions } = table;
   const won = [...positions.wins.keys()];
   const isMapped = won.length > 0 && won.length <= MAX_MAPPED;
-  $("charts").classList.toggle("unmapped", !isMapped);
+  $("learn-figures").classList.toggle("unmapped", !isMapped);
   if (!isMapped) return;
   const blocks = (position) => positions.heapsOf(position).reduce((sum, size) => sum + size, 0);
   const columns = Map.groupBy(won, blocks);
   let wrong = 0;
+  function drawCell(cell, position) {
+    const right = table.rightIn(position);
+    wrong += right < 1;
+    cell.dataset.value = position;
+    cell.className = right < 0.5 ? "minus" : "";
+    cell.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
+    style(cell, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
+  }
   const makeCell = () => make("i", { data: { do: "position" } });
   const ordered = [...columns.keys()].sort((one, other) => one - other).map((n) => columns.get(n));
   style($("map"), { "--rows": Math.ceil(Math.max(...ordered.map(({ length }) => length)) / 2) });
-  sync(
-    $("map"),
-    ordered,
-    () => make("div"),
-    (node, column) =>
-      sync(node, column, makeCell, (cell, position) => {
-        const right = table.rightIn(position);
-        wrong += right < 1;
-        cell.dataset.value = position;
-        cell.className = right < 0.5 ? "minus" : "";
-        cell.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
-        style(cell, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
-      }),
-  );
+  const makeColumn = () => make("div");
+  sync($("map"), ordered, makeColumn, (node, column) => sync(node, column, makeCell, drawCell));
   $("map-hint").textContent = words.mapText(won.length, wrong);
   $("play-wrong").disabled = !wrong;
 }

@@ -55,7 +55,7 @@ class Random {
   }
 }
 
-export const drawn = (list) => list[Math.floor(Math.random() * list.length)];
+export const drawn = (list, number = Math.random()) => list[Math.floor(number * list.length)];
 
 /** As in nim_env, the last heap's size counts single positions, and a move subtracts a constant from the index. */
 export class Positions {
@@ -189,12 +189,8 @@ export class Taught extends Table {
 
   teach({ moves, start }) {
     let position = this.positions.indexOf(start);
-    this.before = {
-      numbers: this.numbers.slice(),
-      tried: new Set(this.tried),
-      lessons: this.lessons,
-      share: this.share,
-    };
+    const { lessons, share } = this;
+    this.before = { numbers: this.numbers.slice(), tried: new Set(this.tried), lessons, share };
     this.lessons += 1;
     this.share = undefined;
     return moves.map((move) => {
@@ -299,7 +295,7 @@ export class Learner {
   }
 
   draw(actions) {
-    return actions[Math.floor(this.random.next() * actions.length)];
+    return drawn(actions, this.random.next());
   }
 
   /** ε-greedy: one draw decides whether to explore, and what. */
@@ -307,7 +303,7 @@ export class Learner {
     const { exploration } = this.settings;
     const legal = this.positions.legal[position];
     const uniform = this.random.next();
-    if (uniform < exploration) return legal[Math.floor((uniform / exploration) * legal.length)];
+    if (uniform < exploration) return drawn(legal, uniform / exploration);
     const best = this.table.best(position);
     return best.length === 1 ? best[0] : this.draw(best);
   }

@@ -95,13 +95,8 @@ function ownPlayer({ name, heaps, max_take: max, misere, probabilities, values }
   const policy = new Table(positions, probabilities);
   const why = (learner) => (isSameBoard(board, learner.positions.board) ? "" : "wrongBoard");
   const table = new Table(positions, values ?? probabilities);
-  return {
-    ...player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why),
-    board,
-    policy,
-    table,
-    values,
-  };
+  const own = player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why);
+  return { ...own, board, policy, table, values };
 }
 
 function drawnBy(probabilities) {

@@ -6,7 +6,6 @@ export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // t
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
 export const wordsOf = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 export const goal = ({ misere }) => `Whoever takes the last block ${misere ? "loses" : "wins"}.`;
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const listed = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
 
 /** Only exactly 1 is 100%. */
@@ -156,17 +155,17 @@ export const settingsText = ({ rate, exploration }) =>
 export function findingText(rival, wins, winsExpert, mastery) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
   const beats = wins ? `beats ${rivalName(rival)} ${often}` : `never beats ${rivalName(rival)}`;
-  const lost = winsExpert ? `${percent(1 - winsExpert)} of the games` : "every game";
-  const versus = winsExpert === 0.5 ? "wins every game that it can win" : `loses ${lost}`;
-  const parts = [`${versus} against the expert`, `plays ${percent(mastery)} of the winning positions right`];
+  const lost = `loses ${percent(1 - winsExpert)} of its games to the expert`;
+  const versus = winsExpert === 0.5 ? "wins every game that it can win against the expert" : lost;
+  const parts = [versus, `plays ${percent(mastery)} of the winning positions right`];
   return `It ${listed(["itself", "expert"].includes(rival) ? parts : [beats, ...parts])}.`;
 }
 
 export function watchedText({ games, move, answer, from, target, to }, rival) {
   const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
   if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
-  const answered = answer ? `${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: capital(answered), how: `It got ${signed(target)}. It now expects ${signed(to)}.` };
+  const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
+  return { say: answered, how: `It got ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
