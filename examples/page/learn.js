@@ -40,10 +40,10 @@ export function drawLearn() {
   const isOwn = Boolean(opponent.table);
   const hasLearner = learner.isSmall && !isOwn;
   const hasNetwork = !learner.isSmall && !isOwn && !NETWORK.why(learner);
-  let intro = hasNetwork ? words.networkText : words.learnIntro(settings.rival);
+  let intro = hasLearner ? words.learnIntro(settings.rival) : words.SAY.tooBig;
+  if (hasNetwork) intro = words.networkText;
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  const text = game.told ?? intro;
-  $("learn-intro").textContent = hasLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
+  $("learn-intro").textContent = game.told ?? intro;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;

@@ -53,7 +53,7 @@ function drawCustom() {
   const { errors, board } = readBoard($("c-heaps").value, $("c-max").value, misere);
   for (const name of ["heaps", "max"]) {
     $(`e-${name}`).textContent = errors[name];
-    $(`c-${name}`).setAttribute("aria-invalid", String(Boolean(errors[name])));
+    $(`c-${name}`).setAttribute("aria-invalid", Boolean(errors[name]));
   }
   return board;
 }

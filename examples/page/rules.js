@@ -28,8 +28,7 @@ export const winningMoves = (heaps, board) =>
 export const movesOf = (number, heaps, board) =>
   heaps.flatMap((size, heap) => (size ? [{ heap, count: Math.min(number, limit(size, board)) }] : []));
 
-/** A won position after an opening of take-3, which learners against every opponent meet, with few winning moves;
- * undefined if each of them ends the game. */
+/** A won position near a lost start, if there is one. Take-3 moves to it, so its learner knows it as well. */
 export function wonNear(heaps, board) {
   const near = movesOf(3, heaps, board).map((move) => after(heaps, move));
   const numbers = near.map((next) => winningMoves(next, board).length || Infinity);

@@ -56,7 +56,7 @@ export const shownPly = () => state.view ?? state.game.moves.length;
 export const shownHeaps = () => state.watched?.heaps ?? state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 
-/** Whether this is a won position near a lost start, and no move has been made. */
+/** Whether the panel has opened this position. */
 export function isNear({ board, start, moves }) {
   const near = !moves.length && !isWinning(board.heaps, board) && wonNear(board.heaps, board);
   return start !== board.heaps && String(start) === String(near);

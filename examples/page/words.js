@@ -178,8 +178,9 @@ export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
 export const valuesText = "A number is what it expects from taking this block and all above it.";
 export function keyText(values, games) {
-  const untried = values.filter(([, value]) => value === null).length;
-  if (untried < values.length) return `Blue +1 wins, red −1 loses, ◆ its move${untried ? ", ? untried" : ""}`;
+  const isUntried = ([, value]) => value === null;
+  if (!values.every(isUntried))
+    return `Blue +1 wins, red −1 loses, ◆ its move${values.some(isUntried) ? ", ? untried" : ""}`;
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
 export const probabilitiesText = (name) =>
