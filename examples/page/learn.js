@@ -52,7 +52,7 @@ export function drawLearn() {
   const values = shownValues(heaps);
   const isPolicy = isOwn && !opponent.values;
   const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
-  $("key").textContent = values.length && !isPolicy ? words.keyText(values, shownGames()) : "";
+  $("key").textContent = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
   const told = isNear(game) ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
   $("learn-hint").textContent = told + said;
   $("same").hidden = !hasLearner;

@@ -154,7 +154,7 @@ export const settingsText = ({ rate, exploration }) =>
 /** Nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
-  const beats = wins ? `beats ${rivalName(rival)} ${often}` : `never beats ${rivalName(rival)}`;
+  const beats = `beats ${rivalName(rival)} ${often}`;
   const lost = `loses ${percent(1 - winsExpert)} of its games to the expert`;
   const versus = winsExpert === 0.5 ? "wins every game that it can win against the expert" : lost;
   const parts = [versus, `plays ${percent(mastery)} of the winning positions right`];

@@ -25,6 +25,7 @@ FAST = """for (const name of ["setTimeout", "setInterval"])
   window[name] = ((wait) => (act, time = 0) => wait(act, time / 20))(window[name]);"""
 CLASSIC = "heaps=1-3-5-7&last=loses"
 TWENTY_ONE = "heaps=21&last=wins&take=3"
+AFTER_TAKE_3 = "stage=20000~take-3~0.2~0.2"
 LOST = f"{CLASSIC}&vs=random&moves=D2.B1.C3.D4.C2.B1.A1.B1.D1"  # by the third move, your second
 USERS = NimRules((2, 3))  # the board of the user's player
 
@@ -647,13 +648,9 @@ def test_the_board_keeps_its_height_on_phones(visit, size):
 
 @pytest.mark.parametrize("size", [(375, 667), (390, 844), (320, 568)])
 def test_values_and_the_finding_can_be_read_on_phones(visit, size):
-    page = visit(f"{CLASSIC}&panel=learn", viewport=dict(zip(("width", "height"), size, strict=True)))
-    wait_for_training(page)
-    page.locator("#rival").select_option("take-3")
-    wait_for_training(page)
-    page.locator("#games").press("End")
-    expect(page.locator("#finding")).to_contain_text("It beats take-3")
-    page.locator("#panel").evaluate("panel => panel.scrollTo(0, 0)")
+    link = f"{CLASSIC}&panel=learn&{AFTER_TAKE_3}"
+    page = visit(link, viewport=dict(zip(("width", "height"), size, strict=True)))
+    expect(page.locator("#finding")).to_contain_text("It beats take-3", timeout=60_000)
     values = page.locator(".valued .value")
     expect(values).to_have_count(13)
     assert all(value.bounding_box()["height"] >= 11 for value in values.all())
@@ -663,18 +660,17 @@ def test_values_and_the_finding_can_be_read_on_phones(visit, size):
 
 
 def test_no_move_is_marked_where_the_learner_has_no_values(visit):
-    page = visit("heaps=21&last=loses&take=3&panel=learn")
+    link = "heaps=21&last=loses&take=3&panel=learn"
+    page = visit(f"{link}&stage=0")
     key = page.locator("#key")
     expect(key).to_have_text("It has no values yet. Press Train.")
     expect(page.locator(".its-move")).to_have_count(0)
-    wait_for_training(page)
-    page.locator("#rival").select_option("take-3")
-    wait_for_training(page)
-    page.locator("#games").press("End")
+    go(page, f"{link}&{AFTER_TAKE_3}")
+    expect(page.locator("#n-games")).to_have_text("20,000", timeout=60_000)
     assert heaps_of(page) == [18]  # which its learner meets after an opening of take-3
     expect(page.locator(".valued:not(.untried)")).to_have_count(3)
     expect(page.locator(".its-move")).not_to_have_count(0)
-    go(page, "heaps=21&last=loses&take=3&from=19&panel=learn&stage=20000~take-3~0.2~0.2")
+    go(page, f"{link}&{AFTER_TAKE_3}&from=19")
     expect(key).to_have_text("It never had to move here: no values.")
     expect(page.locator(".its-move")).to_have_count(0)
 
@@ -883,8 +879,8 @@ FAULTS = """() => {
     const isBeside = box.right <= notice.left || box.left >= notice.right;
     if (!isBeside && box.bottom > notice.top && box.top < notice.bottom) found.add("the notice covers the game");
   }
-  const isCurveCut = all("#curve").some((node) => boxOf(node).bottom > panel.bottom);
-  if (innerWidth === 375 && isCurveCut) found.add("the curve is cut");
+  const isCut = all("#finding").some((node) => boxOf(node).bottom > panel.bottom);
+  if (innerWidth < innerHeight && isCut) found.add("the finding is cut");
   return [...found];
 }"""
 LAYOUTS = [(375, 667), (667, 375), (640, 360), (568, 320), (768, 1024), (1280, 720), (1920, 1080), (320, 568)]
