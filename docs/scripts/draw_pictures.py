@@ -231,7 +231,7 @@ LESSONS = (  # heaps from the bottom: a block, y: you take it, o: the other play
 
 
 def draw_lessons(path):
-    """A winning move in each of the five lessons of the page, as narrow as a phone."""
+    """A winning move in each of the first five lessons of the page, as narrow as a phone."""
     picture = Picture(350, 400)
     for number, (title, *heaps) in enumerate(LESSONS):
         left, top = 12 + 115 * (number % 3), 200 * (number // 3)
@@ -246,7 +246,7 @@ def draw_lessons(path):
                     picture.rect(x, y, 30, 18, color, radius=4, opacity=0.18, line=color)
                 y -= 8 if block == " " else 21
             picture.text(x + 15, top + 188, "ABC"[heap], size=14, fill="muted")
-    picture.save(path, "A winning move in each of the five lessons")
+    picture.save(path, "A winning move in each of the first five lessons")
 
 
 def draw_lost_positions(path):

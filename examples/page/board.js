@@ -5,26 +5,27 @@ import { analyze, groupOf, isAlone, isLimited, isSame, limit, nameOf } from "./r
 import { hasGroups, isFriend, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
 import { heapLabel, signed, wordsOf } from "./words.js";
 
-const LEAST_HEIGHT = 20;
 const gapFor = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
 
 function fit(width, height, board) {
-  const { heaps, max, columns: least = 1 } = board;
+  const { heaps, max } = board;
   const n = heaps.length;
   const most = Math.max(...heaps);
   const label = height < 330 ? 30 : 44;
   const heapGap = Math.max(6, Math.min(36, (width / n) * 0.14));
+  const least = n === 1 && isLimited(board) ? Math.min(max + 1, 7) : 1; // a row for each multiple
+  const isLearn = state.panel === "learn";
   const ones = (size) => size.toString(2).replaceAll("0", "").length;
   for (let columns = least; columns <= (n === 1 ? 7 : 3); columns++) {
-    // room between the groups of 4, 2 and 1, so "Teach me" does not change the size
+    // room between the groups of 4, 2 and 1, so only the values, in one column, change the size
     const inOne = isLimited(board) ? Math.floor(most / (max + 1)) : Math.max(...heaps.map(ones)) - 1;
-    const groups = columns > 1 ? 0 : inOne;
+    const groups = columns > 1 || isLearn ? 0 : inOne;
     const rows = Math.ceil(most / columns) + (isLimited(board) ? 0 : groups * 0.14);
     const room = (height - label - 6 - groups * 3) / rows;
     const gap = gapFor(room);
     const high = Math.min(room - gap, 130);
     const wide = (width / n - heapGap + gap) / columns - gap;
-    if (room >= LEAST_HEIGHT - 0.5 && wide >= (columns === 1 ? 22 : 26)) {
+    if (room >= (isLearn ? 15.5 : 19.5) && wide >= (columns === 1 ? 22 : 26)) {
       const most = Math.min(240, Math.max(3 * high, 96 / columns));
       return { columns, gap, heapGap, label, row: 0, high, wide: Math.min(wide, most) };
     }
@@ -98,7 +99,8 @@ function valueText(value, digits = 2) {
   return table && !values ? value.toFixed(digits) : signed(value, digits);
 }
 
-const shownValues = (heaps) => (state.panel === "learn" && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
+export const shownValues = (heaps) =>
+  (state.panel === "learn" && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
 
 export function drawBoard() {
   const { game, opponent } = state;
@@ -113,7 +115,8 @@ export function drawBoard() {
   const hints = values.length ? [] : hintsFor(heaps); // a tick would cover the values
   const choices = values.length ? (opponent.policy?.values(heaps) ?? values) : [];
   const top = Math.max(...choices.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
-  const best = choices.flatMap(([move, value]) => ((value ?? 0) === top ? [move] : []));
+  const isMet = choices.some(([, value]) => value !== null);
+  const best = choices.flatMap(([move, value]) => (isMet && (value ?? 0) === top ? [move] : []));
   const takes = (move, heap, count) => move?.heap === heap && count > 0 && count <= move.count;
 
   function drawBlock(node, heap, n, left, ghost) {

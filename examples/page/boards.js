@@ -61,7 +61,6 @@ export const LESSONS = [
     max: 3,
     misere: false,
     first: 0,
-    columns: 4,
     wrong: "The number of blocks is not a multiple of 4 now.",
     plan: "You win if you make it a multiple of 4 again.",
     text:

@@ -62,14 +62,14 @@ function drawPlayers(node, players) {
     button.firstElementChild.textContent = player.name;
     button.lastElementChild.textContent = reason ? "not on this board" : player.note(state.learner);
     Object.assign(button, { disabled: Boolean(reason), title: SAY[reason] ?? "" });
-    button.setAttribute("aria-pressed", String(state.opponent === player));
+    button.setAttribute("aria-pressed", state.opponent === player);
   });
 }
 
 function drawPanel() {
   document.body.dataset.panel = state.panel ?? "";
   for (const button of $("rail").children) {
-    button.setAttribute("aria-pressed", String(button.dataset.value === state.panel));
+    button.setAttribute("aria-pressed", button.dataset.value === state.panel);
   }
   $("panel").hidden = !state.panel;
   for (const name of ["moves", "teach", "learn"]) $(`tab-${name}`).hidden = state.panel !== name;
@@ -82,6 +82,6 @@ export function drawPresets() {
     return make("button", { data: { do: "preset", value } }, ...texts);
   };
   sync($("presets"), PRESETS, create, (button, preset) =>
-    button.setAttribute("aria-pressed", String(isSameBoard(preset, state.game.board))),
+    button.setAttribute("aria-pressed", isSameBoard(preset, state.game.board)),
   );
 }

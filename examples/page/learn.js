@@ -1,8 +1,9 @@
+import { shownValues } from "./board.js";
 import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK, isLearner } from "./players.js";
-import { shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
+import { isNear, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds
@@ -34,23 +35,25 @@ export function showStage(stage) {
 export const stopShow = () => Object.assign(state, { training: null, watched: null });
 
 export function drawLearn() {
-  const { learner, opponent, game, training, settings } = state;
+  const { learner, opponent, game, settings } = state;
   const table = shownTable();
   const isOwn = Boolean(opponent.table);
   const hasLearner = learner.isSmall && !isOwn;
   const hasNetwork = !learner.isSmall && !isOwn && !NETWORK.why(learner);
-  let intro = hasNetwork ? words.networkText : words.learnIntro(settings.rival);
+  let intro = hasLearner ? words.learnIntro(settings.rival) : words.SAY.tooBig;
+  if (hasNetwork) intro = words.networkText;
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  const text = training ? words.trainingText(settings.rival, shownGames()) : (game.told ?? intro);
-  $("learn-intro").textContent = hasLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
+  $("learn-intro").textContent = game.told ?? intro;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;
   const heaps = shownHeaps();
   const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
-  const said = isOwn && !opponent.values ? words.probabilitiesText(opponent.name) : words.valuesText;
-  const isNear = game.start !== game.board.heaps && !game.moves.length && !isWinning(game.board.heaps, game.board);
-  const told = isNear ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
+  const values = shownValues(heaps);
+  const isPolicy = isOwn && !opponent.values;
+  const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
+  $("key").textContent = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
+  const told = isNear(game) ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
   $("learn-hint").textContent = told + said;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);
@@ -60,7 +63,7 @@ function drawSettings() {
   const { settings } = state;
   const choices = { rival: Object.keys(RIVALS), rate: RATES, exploration: EXPLORATIONS };
   for (const [name, values] of Object.entries(choices)) {
-    const text = (value) => (name === "rival" ? `Against ${words.rivalName(value)}` : String(value));
+    const text = (value) => (name === "rival" ? `Against ${value}` : String(value));
     sync($(name), values, (value) => make("option", { value, textContent: text(value) }));
     $(name).value = settings[name];
   }
@@ -133,28 +136,24 @@ function drawMap(table) {
   const { positions } = table;
   const won = [...positions.wins.keys()];
   const isMapped = won.length > 0 && won.length <= MAX_MAPPED;
-  $("charts").classList.toggle("unmapped", !isMapped);
+  $("learn-figures").classList.toggle("unmapped", !isMapped);
   if (!isMapped) return;
   const blocks = (position) => positions.heapsOf(position).reduce((sum, size) => sum + size, 0);
   const columns = Map.groupBy(won, blocks);
   let wrong = 0;
+  function drawCell(cell, position) {
+    const right = table.rightIn(position);
+    wrong += right < 1;
+    cell.dataset.value = position;
+    cell.className = right < 0.5 ? "minus" : "";
+    cell.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
+    style(cell, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
+  }
   const makeCell = () => make("i", { data: { do: "position" } });
   const ordered = [...columns.keys()].sort((one, other) => one - other).map((n) => columns.get(n));
   style($("map"), { "--rows": Math.ceil(Math.max(...ordered.map(({ length }) => length)) / 2) });
-  sync(
-    $("map"),
-    ordered,
-    () => make("div"),
-    (node, column) =>
-      sync(node, column, makeCell, (cell, position) => {
-        const right = table.rightIn(position);
-        wrong += right < 1;
-        cell.dataset.value = position;
-        cell.className = right < 0.5 ? "minus" : "";
-        cell.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
-        style(cell, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
-      }),
-  );
+  const makeColumn = () => make("div");
+  sync($("map"), ordered, makeColumn, (node, column) => sync(node, column, makeCell, drawCell));
   $("map-hint").textContent = words.mapText(won.length, wrong);
   $("play-wrong").disabled = !wrong;
 }

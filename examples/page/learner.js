@@ -1,6 +1,6 @@
 // agents.MinimaxQAgent in self-play, agents.QLearningAgent against an opponent: the same draws give the same tables.
 
-import { isSame, isWinning, legalMoves, limit } from "./rules.js";
+import { isSame, isWinning, legalMoves, movesOf } from "./rules.js";
 
 const STAGES = [
   0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700, 850, 1000, 1200, 1500,
@@ -15,8 +15,7 @@ const NEVER = 2 ** 32 - 1;
 export const RIVALS = {
   itself: null,
   random: ({ legal }, position) => legal[position],
-  "take-3": ({ legal, moves, board }, position, heaps) =>
-    legal[position].filter((action) => moves[action].count === Math.min(3, limit(heaps[moves[action].heap], board))),
+  "take-3": (positions, _, heaps) => movesOf(3, heaps, positions.board).map((move) => positions.actionOf(move)),
   expert: ({ legal, wins }, position) => wins.get(position) ?? legal[position],
 };
 export const RATES = [0.1, 0.2, 0.5, 1];
@@ -56,7 +55,7 @@ class Random {
   }
 }
 
-export const drawn = (list) => list[Math.floor(Math.random() * list.length)];
+export const drawn = (list, number = Math.random()) => list[Math.floor(number * list.length)];
 
 /** As in nim_env, the last heap's size counts single positions, and a move subtracts a constant from the index. */
 export class Positions {
@@ -190,12 +189,8 @@ export class Taught extends Table {
 
   teach({ moves, start }) {
     let position = this.positions.indexOf(start);
-    this.before = {
-      numbers: this.numbers.slice(),
-      tried: new Set(this.tried),
-      lessons: this.lessons,
-      share: this.share,
-    };
+    const { lessons, share } = this;
+    this.before = { numbers: this.numbers.slice(), tried: new Set(this.tried), lessons, share };
     this.lessons += 1;
     this.share = undefined;
     return moves.map((move) => {
@@ -300,7 +295,7 @@ export class Learner {
   }
 
   draw(actions) {
-    return actions[Math.floor(this.random.next() * actions.length)];
+    return drawn(actions, this.random.next());
   }
 
   /** ε-greedy: one draw decides whether to explore, and what. */
@@ -308,7 +303,7 @@ export class Learner {
     const { exploration } = this.settings;
     const legal = this.positions.legal[position];
     const uniform = this.random.next();
-    if (uniform < exploration) return legal[Math.floor((uniform / exploration) * legal.length)];
+    if (uniform < exploration) return drawn(legal, uniform / exploration);
     const best = this.table.best(position);
     return best.length === 1 ? best[0] : this.draw(best);
   }

@@ -61,14 +61,8 @@ export function fromLink(hash) {
   }
   const view = parts.view === undefined ? null : Math.min(Number(parts.view), game.moves.length);
   const stage = parts.stage === undefined ? null : readStage(parts.stage);
-  return {
-    game,
-    vs: parts.vs ?? "beginner",
-    view,
-    panel: parts.panel ?? null,
-    stage,
-    isFirstGiven: given !== undefined,
-  };
+  const { vs = "beginner", panel = null } = parts;
+  return { game, vs, view, panel, stage, isFirstGiven: given !== undefined };
 }
 
 export function readBoard(heapsText, maxText, misere) {

@@ -8,8 +8,8 @@ import { settingsOf } from "./learner.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
 import { LEVELS, isLearner, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
-import { isLimited, wonNear } from "./rules.js";
-import { hasPlayed, lesson, shownPly, shownTable, state } from "./state.js";
+import { isLimited } from "./rules.js";
+import { hasPlayed, isNear, lesson, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
@@ -53,7 +53,7 @@ function drawCustom() {
   const { errors, board } = readBoard($("c-heaps").value, $("c-max").value, misere);
   for (const name of ["heaps", "max"]) {
     $(`e-${name}`).textContent = errors[name];
-    $(`c-${name}`).setAttribute("aria-invalid", String(Boolean(errors[name])));
+    $(`c-${name}`).setAttribute("aria-invalid", Boolean(errors[name]));
   }
   return board;
 }
@@ -78,7 +78,7 @@ const openLesson = (i) => {
 };
 
 function togglePanel(name) {
-  const { game, done, learner, view } = state;
+  const { game, done, view } = state;
   const panel = state.panel === name ? null : name;
   stopShow();
   Object.assign(state, { panel, chosen: null });
@@ -86,13 +86,11 @@ function togglePanel(name) {
   const next = LESSONS.findIndex((_, i) => !done.has(i));
   const isFree = game.winner === null ? !hasPlayed() : view === null;
   const isStart = !moves.length && start === board.heaps;
-  const isOther = !moves.length && start !== board.heaps && learner.isSmall;
-  const isNear = isOther && String(start) === String(wonNear(board.heaps, board));
   if (panel === "learn" && !moves.length) state.games ??= 0;
   if (panel === "learn") play.run(play.openWon);
   else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
   else if (!panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));
-  else if (isNear) play.run(() => play.begin());
+  else if (isNear(game)) play.run(() => play.begin());
   showPanel();
 }
 

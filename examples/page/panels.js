@@ -89,6 +89,6 @@ function drawLessons() {
   const create = (_, value) => make("button", { data: { do: "lesson", value } });
   sync($("lessons"), LESSONS, create, (button, board, i) => {
     button.textContent = `${state.done.has(i) ? "✓" : i + 1} ${board.name}`;
-    button.setAttribute("aria-pressed", String(lesson() === board));
+    button.setAttribute("aria-pressed", lesson() === board);
   });
 }

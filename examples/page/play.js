@@ -22,9 +22,14 @@ const DRAWN = 25; // slices of training between two pictures of the page
 
 let running = null;
 let waiting = null;
+let wake = () => {};
+
+/** Ends early if a command comes. */
+const pause = (ms) => (waiting ? null : Promise.race([sleep(ms), new Promise((done) => (wake = done))]));
 
 export function run(command) {
   waiting = command;
+  wake();
   return (running ??= runAll());
 }
 
@@ -60,7 +65,7 @@ async function reply() {
   if (phase() !== "thinking") return;
   draw();
   writeLink();
-  await sleep(THINK);
+  await pause(THINK);
   game.policy ??= opponent.start(learner);
   let move = await game.policy(game.heaps);
   while (!move) {
@@ -76,12 +81,12 @@ async function perform(move) {
   draw();
   if (isOpponent(state.game.player)) {
     announce();
-    await sleep(MARK);
+    await pause(MARK);
   }
   if (!prefersStill.matches) {
     state.going.isLeaving = true;
     draw();
-    await sleep(LEAVE);
+    await pause(LEAVE);
   }
   state.going = null;
   state.game.play(move);
@@ -232,7 +237,7 @@ export async function watch() {
     const shown = { ...update, table, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
     if (!(await isShown(shown))) break;
     numbers[update.pair] = to;
-    if (to !== update.from && !(await isShown({ ...shown, to }))) break;
+    if ((answer || to !== update.from) && !(await isShown({ ...shown, to }))) break;
   }
   if (state.watched) Object.assign(state, { games: games + 1, watched: null });
 }
@@ -241,7 +246,7 @@ async function isShown(watched) {
   state.watched = watched;
   draw();
   announce();
-  await sleep(UPDATE);
+  await pause(UPDATE);
   return state.watched === watched && !waiting;
 }
 

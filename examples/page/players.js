@@ -5,7 +5,7 @@
 import { isSameBoard } from "./boards.js";
 import { Positions, SELF_PLAY, Table, Taught, drawn, readStage, stageName } from "./learner.js";
 import { loadNetwork, networkMove } from "./network.js";
-import { isLimited, legalMoves, limit, winningMoves } from "./rules.js";
+import { isLimited, legalMoves, movesOf, winningMoves } from "./rules.js";
 import { trainedText } from "./words.js";
 
 const player = (id, name, note, policy, why = () => "") => ({
@@ -55,11 +55,6 @@ function perfectMove(heaps, board) {
   return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => count === 1));
 }
 
-function takeMove(number, heaps, board) {
-  const counts = heaps.map((size) => Math.min(number, limit(size, board)));
-  return drawn(counts.flatMap((count, heap) => (count ? [{ heap, count }] : [])));
-}
-
 export const PERFECT = player("perfect", "Perfect", "the theory", perfectMove);
 export const NETWORK = player(
   "network",
@@ -80,7 +75,9 @@ export const LEVELS = [
 
 export const OTHERS = [
   player("random", "Random", "any move", (heaps, board) => drawn(legalMoves(heaps, board))),
-  ...[1, 2, 3].map((n) => player(`take-${n}`, `Take ${n}`, `always ${n}`, (heaps, board) => takeMove(n, heaps, board))),
+  ...[1, 2, 3].map((n) =>
+    player(`take-${n}`, `Take ${n}`, `always ${n}`, (heaps, board) => drawn(movesOf(n, heaps, board))),
+  ),
 ];
 
 export function playerOf(id) {
@@ -98,13 +95,8 @@ function ownPlayer({ name, heaps, max_take: max, misere, probabilities, values }
   const policy = new Table(positions, probabilities);
   const why = (learner) => (isSameBoard(board, learner.positions.board) ? "" : "wrongBoard");
   const table = new Table(positions, values ?? probabilities);
-  return {
-    ...player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why),
-    board,
-    policy,
-    table,
-    values,
-  };
+  const own = player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why);
+  return { ...own, board, policy, table, values };
 }
 
 function drawnBy(probabilities) {

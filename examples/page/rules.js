@@ -25,13 +25,14 @@ export function isWinning(heaps, board) {
 export const winningMoves = (heaps, board) =>
   legalMoves(heaps, board).filter((move) => !isWinning(after(heaps, move), board));
 
-/** A won position after one move, with few winning moves; undefined if every move ends the game. */
+export const movesOf = (number, heaps, board) =>
+  heaps.flatMap((size, heap) => (size ? [{ heap, count: Math.min(number, limit(size, board)) }] : []));
+
+/** A won position near a lost start, if there is one. Take-3 moves to it, so its learner knows it as well. */
 export function wonNear(heaps, board) {
-  const moves = legalMoves(heaps, board);
-  const near = moves.map((move) => after(heaps, move)).filter((next) => !isOver(next));
-  const numbers = near.map((next) => winningMoves(next, board).length);
-  const best = near.filter((_, i) => numbers[i] === Math.min(...numbers));
-  return best[Math.floor(0.6 * best.length)]; // 1-3-5-4 from 1-3-5-7
+  const near = movesOf(3, heaps, board).map((move) => after(heaps, move));
+  const numbers = near.map((next) => winningMoves(next, board).length || Infinity);
+  return near.findLast((next, i) => !isOver(next) && numbers[i] === Math.min(...numbers)); // 1-3-5-4 from 1-3-5-7
 }
 
 export function rate(heaps, move, board) {

@@ -4,6 +4,7 @@ import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
 import { Learner, SELF_PLAY } from "./learner.js";
 import { LEVELS } from "./players.js";
+import { isWinning, wonNear } from "./rules.js";
 
 export const state = {
   game: new Game(PRESETS[0], 0),
@@ -54,6 +55,12 @@ export const hasPlayed = () => state.game.moves.some((_, ply) => !isOpponent(sta
 export const shownPly = () => state.view ?? state.game.moves.length;
 export const shownHeaps = () => state.watched?.heaps ?? state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
+
+/** Whether the panel has opened this position. */
+export function isNear({ board, start, moves }) {
+  const near = !moves.length && !isWinning(board.heaps, board) && wonNear(board.heaps, board);
+  return start !== board.heaps && String(start) === String(near);
+}
 
 export const trainee = () => state.learner.with(state.settings);
 

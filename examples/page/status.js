@@ -51,7 +51,7 @@ function yours() {
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
-  const rule = isFirst && !lesson() ? `Take ${amount}, from one heap.` : "";
+  const rule = isFirst && !lesson() && state.panel !== "learn" ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
   const how = turn && rule ? rule : howTo();
   return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [letIt()] : [] };

@@ -145,7 +145,6 @@ const RIVAL_NOTES = {
 export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
   `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival] ?? ""}`;
-export const trainingText = (rival, games) => `It plays against ${rivalName(rival)}: game ${thousands(games)}.`;
 export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
@@ -155,20 +154,18 @@ export const settingsText = ({ rate, exploration }) =>
 /** Nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
-  const beats = wins ? `beats ${rivalName(rival)} ${often}` : `never beats ${rivalName(rival)}`;
-  const lost = winsExpert ? `${percent(1 - winsExpert)} of the games` : "every game";
-  const versus = winsExpert === 0.5 ? "wins every game that it can win" : `loses ${lost}`;
-  const parts = [`${versus} against the expert`, `plays ${percent(mastery)} of the winning positions right`];
+  const beats = `beats ${rivalName(rival)} ${often}`;
+  const lost = `loses ${percent(1 - winsExpert)} of its games to the expert`;
+  const versus = winsExpert === 0.5 ? "wins every game that it can win against the expert" : lost;
+  const parts = [versus, `plays ${percent(mastery)} of the winning positions right`];
   return `It ${listed(["itself", "expert"].includes(rival) ? parts : [beats, ...parts])}.`;
 }
 
 export function watchedText({ games, move, answer, from, target, to }, rival) {
-  const answered = answer ? `The reply by ${rivalName(rival)} is ${wordsOf(answer)}. ` : "";
-  const learned = to === undefined ? "" : ` It now expects ${signed(to)}.`;
-  return {
-    say: `Game ${thousands(games)}: it takes ${wordsOf(move)}`,
-    how: `${answered}It expected ${signed(from)} and got ${signed(target)}.${learned}`,
-  };
+  const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
+  if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
+  const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
+  return { say: answered, how: `It got ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -179,9 +176,13 @@ export function pythonText({ heaps, max, misere }, { rival }, games) {
 
 export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
-export const valuesText =
-  "A number is what it expects from taking this block and all above it: +1 (blue) is a win and −1 (red) a loss. " +
-  "Hatched moves were never tried. The diamond marks its move.";
+export const valuesText = "A number is what it expects from taking this block and all above it.";
+export function keyText(values, games) {
+  const isUntried = ([, value]) => value === null;
+  if (!values.every(isUntried))
+    return `Blue +1 wins, red −1 loses, ◆ its move${values.some(isUntried) ? ", ? untried" : ""}`;
+  return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
+}
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";

@@ -219,6 +219,7 @@ def test_a_won_position_near_a_lost_start():
         assert theory.is_winning(rules, position)
         assert np.not_equal(position, rules.heaps).sum() == 1
     assert compute(function, board=board_of(NimRules())) == [1, 3, 5, 4]
+    assert compute(function, board=board_of(NimRules((21,), 3))) == [18]  # take-3 moves there
     assert compute(function, board=board_of(NimRules((1,)))) is None  # every move ends the game
 
 
