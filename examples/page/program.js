@@ -152,7 +152,7 @@ function drawMap(name, rows) {
   $("map").replaceChildren(...columns.map((column) => make("div", {}, ...column.map(cells))));
 }
 
-function remarks({ is_tested: isTested, probabilities, illegal, printed }) {
+function remarks({ tested, probabilities, illegal, printed }) {
   const sentences = [];
   if (illegal.length) {
     const [[heaps, answer]] = illegal;
@@ -163,10 +163,9 @@ function remarks({ is_tested: isTested, probabilities, illegal, printed }) {
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  if (!isTested) {
-    sentences.push(`Only its moves were judged. The functions of a program are tested on four heaps without a limit if
-      its table q has keys such as ((1, 3, 5, 7), (3, 2)).`);
-  }
+  const named = `Of the four functions of the course, it has only ${tested.join(" and ")} with these names.`;
+  const others = "Only its moves were judged: tests need four heaps and keys of q such as ((1, 3, 5, 7), (3, 2)).";
+  if (tested.length < 4) sentences.push(tested.length ? named : others);
   return sentences.join(" ") + printedText(printed);
 }
 
@@ -195,7 +194,8 @@ function showResult(name, answer) {
   const expert = rows.length ? rows.reduce((sum, { share }) => sum + share, 0) / rows.length : 1;
   const isKept = keep(name, probabilities);
   const wrong = [...new Set(faults.map(([fault]) => fault)), ...(illegal.length ? ["the choice"] : [])];
-  const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : "No bug found.";
+  const right = mistakes.length ? "No bug found, but it makes mistakes." : "No bug found.";
+  const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : right;
   Object.assign($("verdict"), { textContent: `${name}: ${verdict}`, className: wrong.length ? "bad" : "" });
   $("faults").replaceChildren(...faults.map(([, sentence]) => make("li", { textContent: `${sentence}.` })));
   const share = `It plays ${percent(expert)} of the winning positions right`;
