@@ -45,9 +45,9 @@ export function toast(text, isUndoable = false) {
 
 export const untoast = () => $("toast").classList.remove("on");
 
-export function read(key) {
+export function read(key, storage = "localStorage") {
   try {
-    return localStorage.getItem(key);
+    return window[storage].getItem(key);
   } catch {
     return null;
   }

@@ -1,7 +1,7 @@
 import { drawBoard } from "./board.js";
 import { LESSONS, PRESETS, isSameBoard } from "./boards.js";
 import { draw, drawPresets } from "./draw.js";
-import { $, readTheme, toast, toggleTheme } from "./dom.js";
+import { $, read, readTheme, toast, toggleTheme } from "./dom.js";
 import { listen } from "./input.js";
 import { drawLearn, showStage, startTraining, stopShow, wrongPosition } from "./learn.js";
 import { settingsOf } from "./learner.js";
@@ -194,10 +194,7 @@ const DO = {
   opponents: () => $("opponents").showModal(),
   menu: () => {
     $("program").href = `program.html${location.hash}`;
-    fetch("python/version.txt", { method: "HEAD" }).then(
-      ({ ok }) => ($("program").hidden = !ok),
-      () => {},
-    );
+    fetch("python/version.txt", { method: "HEAD" }).then(({ ok }) => ($("program").hidden = !ok), Boolean);
     $("menu").showModal();
   },
   skip: () => $("board").focus(),
@@ -240,7 +237,8 @@ function start() {
   addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
   // not location.hash: the page may have rewritten it
   addEventListener("hashchange", ({ newURL }) => isLink(new URL(newURL).hash) && openAddress(newURL));
-  players = loadPlayers("data/players.json").then(draw, () => toast(SAY.damaged));
+  const kept = read("nim-program", "sessionStorage"); // from program.js
+  players = loadPlayers("data/players.json", kept).then(draw, () => toast(SAY.damaged));
   const onResize = () => {
     drawBoard();
     if (state.panel === "learn") drawLearn();

@@ -104,16 +104,7 @@ function drawnBy(probabilities) {
   return (probabilities.find(([, probability]) => (left -= probability) < 0) ?? probabilities.at(-1))[0];
 }
 
-export async function loadPlayers(address) {
+export async function loadPlayers(address, kept) {
   const players = await (await fetch(address)).json();
-  OTHERS.push(...[...keptProgram(), ...players].map(ownPlayer));
-}
-
-/** The visitor's own program, from program.js. */
-function keptProgram() {
-  try {
-    return JSON.parse(sessionStorage.getItem("nim-program")) ?? [];
-  } catch {
-    return []; // a sandboxed frame
-  }
+  OTHERS.push(...[...(JSON.parse(kept) ?? []), ...players].map(ownPlayer));
 }

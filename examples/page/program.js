@@ -114,9 +114,8 @@ function explained({ error, printed = 0 }) {
 const printedText = (printed) =>
   printed > MAX_BYTES ? ` It printed ${Math.round(printed / 1e6)} million characters, which are not shown.` : "";
 
-function linkTo(name, start = board.heaps) {
-  return `index.html${toLink(new Game(board, start === board.heaps ? 0 : 1, start), { vs: name })}`;
-}
+const linkTo = (name, start = board.heaps) =>
+  `index.html${toLink(new Game(board, start === board.heaps ? 0 : 1, start), { vs: name })}`;
 
 /** How the program plays each position that can be won. What is missing from 1 is illegal. */
 function judged(probabilities) {
@@ -153,22 +152,20 @@ function drawMap(name, rows) {
   $("map").replaceChildren(...columns.map((column) => make("div", {}, ...column.map(cells))));
 }
 
-function remarks({ is_tested: isTested, probabilities, illegal, printed }) {
+function remarks({ tested, probabilities, illegal, printed }) {
   const sentences = [];
   if (illegal.length) {
     const [[heaps, answer]] = illegal;
-    const first = `the first ${heaps.join("-")}, where it answers ${answer}`;
     const places = plural(illegal.length, "position");
-    sentences.push(`It gives no legal move in ${places}, ${first}. Against you it plays any move there.`);
+    sentences.push(`It gives no legal move in ${places}, the first ${heaps.join("-")}, where it answers ${answer}.`);
+    sentences.push("Against you it plays any move there.");
   }
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  if (!isTested) {
-    const keys = "((1, 3, 5, 7), (3, 2))";
-    sentences.push(`Only its moves were judged. The functions of a program are tested on four heaps without a limit if
-      its table q has keys such as ${keys}.`);
-  }
+  const named = `Of the four functions of the course, it has only ${tested.join(" and ")} with these names.`;
+  const others = "Only its moves were judged: tests need four heaps and keys of q such as ((1, 3, 5, 7), (3, 2)).";
+  if (tested.length < 4) sentences.push(tested.length ? named : others);
   return sentences.join(" ") + printedText(printed);
 }
 
@@ -197,14 +194,14 @@ function showResult(name, answer) {
   const expert = rows.length ? rows.reduce((sum, { share }) => sum + share, 0) / rows.length : 1;
   const isKept = keep(name, probabilities);
   const wrong = [...new Set(faults.map(([fault]) => fault)), ...(illegal.length ? ["the choice"] : [])];
-  const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : "No bug found.";
+  const right = mistakes.length ? "No bug found, but it makes mistakes." : "No bug found.";
+  const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : right;
   Object.assign($("verdict"), { textContent: `${name}: ${verdict}`, className: wrong.length ? "bad" : "" });
   $("faults").replaceChildren(...faults.map(([, sentence]) => make("li", { textContent: `${sentence}.` })));
   const share = `It plays ${percent(expert)} of the winning positions right`;
   $("figures").textContent = `${share} and makes a mistake in ${mistakes.length} of ${rows.length}.`;
   $("map").hidden = !isKept || !rows.length || rows.length > MAX_MAPPED;
-  $("map-hint").hidden = $("map").hidden;
-  $("map-hint").textContent = mapText(rows.length, mistakes.length);
+  $("map-hint").textContent = $("map").hidden ? "" : mapText(rows.length, mistakes.length);
   if (!$("map").hidden) drawMap(name, rows);
   const link = (row) => make("a", { href: linkTo(name, row.heaps), textContent: "Play it", hidden: !isKept });
   const item = (row) => make("li", {}, `${mistakeText(row)}. `, link(row));

@@ -12,6 +12,7 @@ from pathlib import Path
 import programs
 import specification
 
+FUNCTIONS = ("get_q_value", "update_q_value", "best_future_reward", "choose_action")
 N_GAMES, N_ANSWERS = 10_000, 30  # as python -m nim_env check
 
 
@@ -45,7 +46,8 @@ def answer(file, heaps, most, say):
         with running(file, "when its functions are tested"):
             found["faults"] = specification.faults(make) if make else []
         say("Asking for its moves …")
-        found.update(answers_of(player, file, heaps, most), is_tested=make is not None)
+        found.update(answers_of(player, file, heaps, most))
+        found["tested"] = [name for name in FUNCTIONS if make and hasattr(player, name)]
     except ValueError as error:
         found["error"] = " ".join(str(error).split())
     return json.dumps({**found, "printed": sys.stdout.size})

@@ -30,7 +30,7 @@ COURSE = "heaps=1-3-5-7&last=loses"
 SMALL = "heaps=2-3-4&last=loses"
 LISTEN = "addEventListener('securitypolicyviolation', (event) => console.error(event.violatedDirective))"
 FAST = "const wait = setTimeout; window.setTimeout = (act, time) => wait(act, time / 20);"
-MAX_SECONDS = 100
+MAX_SECONDS = 300  # on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ BAD = {
     "no player": ("print('hello')", "needs train(n)"),
     "nothing trained": ("def train(n): pass", "must return an object with choose_action"),
     "an old idiom": (
-        "import random\ndef choose_action(heaps):\n  return random.choice({(i, 1) for i in range(4) if heaps[i]})",
+        "import random\ndef choose_action(heaps):\n  return random.choice({(i, 1) for i in range(3) if heaps[i]})",
         "line 3",
         "random.choice(list(moves))",
     ),
