@@ -23,6 +23,7 @@ RULES = NimRules((1, 2, 3))
 BUGS = matrix.BUGS.to_dict("records")
 TABLES = [name for name in matrix.BUGS["learner"].unique() if name not in matrix.MOVES]
 PUBLISHED = pd.read_csv(ROOT / "docs" / "experiments" / "find_the_bug.csv", keep_default_na=False)
+PUBLISHED_STYLES = pd.read_csv(ROOT / "docs" / "experiments" / "find_the_bug_styles.csv", keep_default_na=False)
 PUBLISHED_BUDGETS = pd.read_csv(ROOT / "docs" / "experiments" / "test_budgets.csv", keep_default_na=False)
 TEST_SUITE = (ROOT / "docs" / "test_suite.md").read_text(encoding="utf-8")
 LEARNERS = {"q_learning": "Q-learning", "dqn": "DQN", "maskable_ppo": "MaskablePPO"}
@@ -69,10 +70,38 @@ def test_the_page_says_what_the_published_tables_say():
     for sentence in matrix.sentences(PUBLISHED):
         assert sentence in study
     assert set(PUBLISHED["bug"]) == {"", *matrix.BUGS["bug"]}
-    counts = pd.read_csv(ROOT / "docs" / "experiments" / "find_the_bug_styles.csv", keep_default_na=False)
-    assert "\n".join(styles.sentences(counts)) in page
-    published = counts[["learner", "style"]].drop_duplicates()
+    assert "\n".join(styles.sentences(PUBLISHED_STYLES)) in page
+    published = PUBLISHED_STYLES[["learner", "style"]].drop_duplicates()
     assert len(published) == len(styles.all_styles())
+
+
+@pytest.mark.parametrize(
+    ("bug", "n_shares"),
+    [
+        (
+            "no done flag",
+            2,
+        ),  # these three change with the limit REFUTED, with DISCOUNT, and with the earlier table
+        ("discount", 2),
+        ("best action of the position before", 3),
+    ],
+)
+def test_learners_with_a_bug_get_the_published_verdicts(bug, n_shares, monkeypatch):
+    monkeypatch.setattr(matrix, "SHARES", matrix.SHARES[:n_shares])
+    (row,) = (row for row in BUGS if (row["learner"], row["bug"]) == ("against_opponent", bug))
+    results = [result for seed in range(20) for result in matrix.train_and_diagnose(row, seed)]
+    counts = matrix.count(pd.DataFrame(results))
+    pd.testing.assert_frame_equal(counts, PUBLISHED.merge(counts[["learner", "bug", "share"]]), check_dtype=False)
+
+
+@pytest.mark.parametrize("name", ["cost per step", "expected SARSA"])
+def test_correct_learners_in_a_style_get_the_published_verdicts(name):
+    (style,) = (
+        style for style in styles.all_styles() if (style["learner"], style["style"]) == ("against_opponent", name)
+    )
+    results = [result for seed in range(15) for result in styles.train_and_diagnose(style, styles.NO_BUG, seed)]
+    counts = pd.DataFrame(results).groupby(styles.KEYS, sort=False)[styles.COUNTS].sum().reset_index()
+    pd.testing.assert_frame_equal(counts, PUBLISHED_STYLES.merge(counts[styles.KEYS]), check_dtype=False)
 
 
 def test_the_budgets_count_every_seed(monkeypatch, tmp_path):

@@ -56,6 +56,8 @@ def test_hints(opponent, person, capsys):
     np.testing.assert_allclose([number for number, _ in shown.values()], numbers, atol=0.005)
     assert [win for _, win in shown.values()] == theory.winning_action_mask(rules, (2, 3)).astype(bool).tolist()
     assert len(hints(second)) < 5  # at the next turn, of the moves that are left
+    for text in (first, second):
+        assert bool(re.search(r"^\* ", text, re.MULTILINE)) == any(win for _, win in hints(text).values())
     assert second.rstrip().endswith("Goodbye.")
 
 

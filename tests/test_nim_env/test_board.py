@@ -75,9 +75,12 @@ def test_moves_of_both_players(rules, kind):
 def test_a_large_board_notices_other_states_in_the_same_array():
     board = LargeBoard(NimRules())
     states = np.array([1, 2, 3])
-    board.masks(states)[:] = 7  # changes only the caller's array
-    states[0] = 300
-    np.testing.assert_array_equal(board.masks(states), Board(NimRules()).masks(states))
+    for method in (LargeBoard.masks, LargeBoard.heaps):
+        for first in (1, 1, 300, 300):
+            states[0] = first
+            found = method(board, states)
+            np.testing.assert_array_equal(found, getattr(Board, method.__name__)(board, states))
+            found[:] = 7  # changes only the caller's array
 
 
 def test_the_largest_board_and_one_that_is_too_large():

@@ -194,6 +194,7 @@ def test_files_in_processes_of_their_own(capfd):
     assert "endless.py" in capfd.readouterr().err
     assert main(["check", "good.py:play", *board, "--min-expert", "0.99"]) == 1
     assert capfd.readouterr().out.splitlines() == in_full(good).splitlines()
+    assert main(["check", "expert", *board, "--min-expert", "1"]) == 0
 
 
 @pytest.mark.parametrize("heaps", [["2", "3"], ["2,3"], ["2,", "3"]])

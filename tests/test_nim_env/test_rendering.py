@@ -132,6 +132,9 @@ def test_last_moves_of_agent_and_opponent():
     assert counts(env.render()) == (21, 0, 0, 0)
     env.reset(options={"heaps": [9]})
     assert counts(env.render()) == (9, 0, 0, 12)
+    env = gym.make("SimpleNim-v0", random_start=True, **PIXELS)
+    observation, _ = env.reset(seed=0)
+    assert counts(env.render()) == (*observation, 0, 0, 21 - observation[0])
     envs = gym.make_vec("SimpleNim-v0", 2, opponent="take-3", **PIXELS)
     envs.reset(options={"heaps": [9]})
     envs.step([0, 1])
@@ -149,6 +152,11 @@ def test_pettingzoo_draws_what_gymnasium_draws():
         for env in (single, aec):
             env.step(action)
         np.testing.assert_array_equal(aec.render(), single.render())
+    aec = pettingzoo.make("aec", "nim-v0", heaps=(21,), random_start=True, **PIXELS)
+    aec.reset(seed=0)
+    (left, _), (_, *last_moves, _) = aec.state(), counts(aec.render())
+    assert left < 21
+    assert last_moves == [0, 0]
 
 
 @pytest.mark.parametrize("arguments", [{"opponent": None}, {"opponent": first_legal, "first_player": "opponent"}])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from table_policies import random_table, with_mistakes
 
-from nim_env import ExpertPolicy, NimRules, evaluation, solver
+from nim_env import ExpertPolicy, MixturePolicy, NimRules, evaluation, solver
 from nim_env.testing import assert_learns
 
 RULES = NimRules((1, 2, 3))
@@ -54,6 +54,17 @@ def test_the_minimum_decides_where_no_bug_is_named():
     assert 0.9 < expert < 1
     assert_learns(lambda _: player, min_expert=expert)
     message_of(lambda _: player, min_expert=expert + 1e-6)
+
+
+def test_the_default_minimum_is_95_percent():
+    """Replaces a few moves of the expert by random ones."""
+    by_chance = evaluation.mastery(RULES, "random").expert
+    above, below = (
+        MixturePolicy(RULES, ["expert", "random"], weights=[expert - by_chance, 1 - expert])
+        for expert in (0.951, 0.949)
+    )
+    assert_learns(lambda _: above)
+    message_of(lambda _: below)
 
 
 @pytest.mark.parametrize(

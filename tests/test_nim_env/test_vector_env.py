@@ -66,7 +66,7 @@ def play(env, overwrite=False):
         actions = draw_actions(mask, generator)
         results = env.step(actions)
         is_over = results[2] | results[3]
-        keep(env.render() if env.render_mode else None, mask, actions, *results)
+        keep(env.render() if env.render_mode else None, env.unwrapped.states, mask, actions, *results)
         if env.metadata["autoreset_mode"] is AutoresetMode.DISABLED and is_over.any():
             keep(*env.reset(options={"reset_mask": is_over}), is_over)
     keep(*env.reset())
@@ -202,15 +202,22 @@ def test_openings_and_replies_are_drawn_from_the_policy(way, name, first_player,
 
 @pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
 def test_a_mixture_may_change_while_games_are_in_progress(kind):
-    mixture = MixturePolicy(NimRules(), ["take-1"])
+    mixture = MixturePolicy(NimRules(), ["take-1", "expert"])
     env = kind(opponent=mixture, first_player="agent")
     options = {"heaps": (1, 3, 3, 7)}  # the expert leaves 1-3-3-1
-    for member, left in (("take-1", 1 + 3 + 3 + 5), ("expert", 8), (first_legal, 0 + 3 + 3 + 6), ("expert", 8)):
-        mixture.weights[:] = [0] * len(mixture.weights)
-        mixture.add(member)
+
+    def check(left):
         env.reset(seed=0, options=options)
         observation = env.step(9 if kind is NimEnv else [9])[0]  # one object of heap D
         assert observation.sum() == left
+
+    for weights, left in (([1, 0], 12), ([0, 1], 8), ([1, 0], 12)):
+        mixture.weights[:] = weights
+        check(left)
+    for member, left in (("take-1", 12), ("expert", 8), (first_legal, 0 + 3 + 3 + 6), ("expert", 8)):
+        mixture.weights[:] = [0] * len(mixture.weights)
+        mixture.add(member)
+        check(left)
 
 
 INVALID = random_table(NimRules(), 0).probabilities * np.where(np.arange(384) == 200, 0.5, 1)[:, None]
