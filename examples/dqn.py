@@ -54,7 +54,8 @@ class QNetwork(nn.Module):
         super().__init__()
         self.n_sizes, self.n_actions = max(rules.heaps) + 1, rules.n_actions
         n_inputs = rules.n_heaps * self.n_sizes
-        self.layers = nn.Sequential(nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions))
+        layers = nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions), nn.Tanh()
+        self.layers = nn.Sequential(*layers)  # tanh, since every return is between -1 and 1
 
     def forward(self, heaps):  # int64 of shape (..., n_heaps) -> float32 of shape (..., n_actions)
         return self.layers(nn.functional.one_hot(heaps, self.n_sizes).flatten(-2).float())
