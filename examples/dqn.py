@@ -42,6 +42,7 @@ class Args:
     moves: int = 256_000
     """The number of training moves, counting those of both players."""
     learning_rate: float = 5e-3
+    """The learning rate at the start. It falls linearly to 0, so the values settle."""
     epsilon: float = 0.5
     """The probability of a random move. It may be high, since the target follows the best move in any case."""
     seed: int = 0
@@ -54,8 +55,7 @@ class QNetwork(nn.Module):
         super().__init__()
         self.n_sizes, self.n_actions = max(rules.heaps) + 1, rules.n_actions
         n_inputs = rules.n_heaps * self.n_sizes
-        layers = nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions), nn.Tanh()
-        self.layers = nn.Sequential(*layers)  # tanh, since every return is between -1 and 1
+        self.layers = nn.Sequential(nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions))
 
     def forward(self, heaps):  # int64 of shape (..., n_heaps) -> float32 of shape (..., n_actions)
         return self.layers(nn.functional.one_hot(heaps, self.n_sizes).flatten(-2).float())
@@ -79,6 +79,8 @@ def main(args):
     network = QNetwork(rules)
     target_network = copy.deepcopy(network)
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
+    n_steps = args.moves // NUM_ENVS
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, n_steps)
     buffer = {
         "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
         "actions": torch.zeros(BUFFER_SIZE, dtype=torch.int64),
@@ -88,7 +90,6 @@ def main(args):
         "terminated": torch.zeros(BUFFER_SIZE, dtype=torch.bool),
     }
     curve = {0: evaluation.mastery(rules, network).expert}
-    n_steps = args.moves // NUM_ENVS
     heaps, infos = envs.reset(seed=args.seed)
     masks = torch.as_tensor(infos["action_mask"]) > 0
     for step in range(n_steps):
@@ -119,6 +120,7 @@ def main(args):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
         if (step + 1) % TARGET_INTERVAL == 0:
             target_network.load_state_dict(network.state_dict())
 
