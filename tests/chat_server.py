@@ -26,13 +26,7 @@ def serve(answer):
                 choice = {"index": 0, "finish_reason": "stop", **given}
                 usage = {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
                 reply = {"id": "0", "object": "chat.completion", "created": 0, "model": request["model"]}
-                if request.get("stream"):  # verifiers asks for a stream
-                    choice["delta"] = choice.pop("message")
-                    reply |= {"object": "chat.completion.chunk", "choices": [choice]}
-                    events = f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n"
-                    given = 200, events, {"Content-Type": "text/event-stream"}
-                else:
-                    given = 200, json.dumps({**reply, "choices": [choice], "usage": usage}), JSON
+                given = 200, json.dumps({**reply, "choices": [choice], "usage": usage}), JSON
             status, body, headers = given
             self.send_response(status)
             for name, value in headers.items():

@@ -1,0 +1,53 @@
+"""dqn.py: alone in a folder it learns a small board, and its checkpoint is judged by the command."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
+
+import dqn
+import torch
+
+from nim_env import NimRules, theory
+
+ROOT = Path(__file__).parents[2]
+
+
+def python(*arguments):
+    """Runs Python in the current folder with the packages, and without the folder of the scripts."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True, check=True).stdout
+
+
+def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
+    shutil.copy(dqn.__file__, "dqn.py")
+    board = "--heaps", "1", "2", "2"
+    lines = python("dqn.py", *board, "--moves", "48000").splitlines()
+    assert [line.split()[0] for line in lines[:20]] == [f"{2400 * number:,}" for number in range(1, 21)]
+    assert lines[19].endswith("expert mastery 1.000")
+    assert lines[20:] == ["mistakes in 0 of 13 winning positions", "exploitability 0.000"]
+    assert Path("results/dqn.svg").read_bytes().startswith(b"<?xml")
+    verdict = python("-m", "nim_env", "check", "dqn.py:player", *board, "--json", "judged.json")
+    assert "verdict: No bug found." in verdict
+    (judged,) = json.loads(Path("judged.json").read_text())
+    assert judged["report"]["expert"] == judged["report"]["value_accuracy_overall"] == 1
+
+
+def test_its_values_are_those_of_perfect_play():
+    """Without the mask in the target, values of illegal actions would enter."""
+    rules = NimRules((1, 2, 2))
+    dqn.main(dqn.Args(rules.heaps, moves=48_000))
+    network = dqn.QNetwork(rules)
+    network.load_state_dict(torch.load(dqn.CHECKPOINT, weights_only=True)["network"])
+    for heaps in rules.all_positions()[1:]:
+        values = network.values(heaps)
+        for move in rules.legal_moves(heaps):
+            action = rules.action(*move)
+            exact = -1 if theory.is_winning(rules, rules.apply(heaps, action)) else 1
+            assert values[action] == pytest.approx(exact, abs=0.3), (heaps, move)
