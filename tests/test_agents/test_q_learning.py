@@ -19,6 +19,12 @@ N = 3000  # draws of an action
 TOLERANCE = 4 * 0.5 / N**0.5  # four standard deviations of a share
 
 
+@pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent])
+def test_the_defaults_of_q_learning(kind):
+    agent = kind(spaces.Discrete(2), spaces.Discrete(3))
+    assert (agent.learning_rate, agent.gamma, agent.epsilon, agent.ties) == (0.5, 1.0, 0.1, "random")
+
+
 # --- Updates ---------------------------------------------------------------------------------------
 
 
