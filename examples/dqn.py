@@ -42,7 +42,7 @@ class Args:
     moves: int = 256_000
     """The number of training moves, counting those of both players."""
     learning_rate: float = 5e-3
-    """The learning rate at the start. It falls linearly to 0, so the values settle."""
+    """The learning rate of the first half. In the second half it falls linearly to 0, so the values settle."""
     epsilon: float = 0.5
     """The probability of a random move. It may be high, since the target follows the best move in any case."""
     seed: int = 0
@@ -55,7 +55,8 @@ class QNetwork(nn.Module):
         super().__init__()
         self.n_sizes, self.n_actions = max(rules.heaps) + 1, rules.n_actions
         n_inputs = rules.n_heaps * self.n_sizes
-        self.layers = nn.Sequential(nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions))
+        layers = nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions), nn.Tanh()
+        self.layers = nn.Sequential(*layers)  # tanh, since every return is between -1 and 1
 
     def forward(self, heaps):  # int64 of shape (..., n_heaps) -> float32 of shape (..., n_actions)
         return self.layers(nn.functional.one_hot(heaps, self.n_sizes).flatten(-2).float())
@@ -80,7 +81,7 @@ def main(args):
     target_network = copy.deepcopy(network)
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
     n_steps = args.moves // NUM_ENVS
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, n_steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, 2 - 2 * step / n_steps))
     buffer = {
         "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
         "actions": torch.zeros(BUFFER_SIZE, dtype=torch.int64),
@@ -116,7 +117,7 @@ def main(args):
             next_values = target_network(batch["next_heaps"]).masked_fill(~batch["next_masks"], -torch.inf)
             future = torch.where(batch["terminated"], 0, next_values.max(dim=1).values)
         values = network(batch["heaps"]).gather(1, batch["actions"][:, None])[:, 0]
-        loss = nn.functional.smooth_l1_loss(values, batch["rewards"] - future)
+        loss = nn.functional.mse_loss(values, batch["rewards"] - future)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -1,4 +1,4 @@
-"""Runs the code of two pages and draws their figures: python docs/scripts/draw_curves.py.
+"""Runs the code of two pages and dqn.py, and draws their figures: python docs/scripts/draw_curves.py.
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -13,7 +13,9 @@ import matplotlib.pyplot as plt
 
 FOLDER = Path(__file__).parents[1]
 sys.path.append(str(FOLDER.parent / "examples"))
-from common import label_lines, save_figure  # noqa: E402
+import dqn  # noqa: E402
+
+from common import label_lines, percent, save_figure  # noqa: E402
 
 
 def run_page(name, n_blocks=None):
@@ -49,7 +51,20 @@ def draw_maskable_ppo(evaluations):
     save_figure(figure, FOLDER / "deep_rl" / "maskable_ppo.svg")
 
 
+def draw_dqn(curve):
+    """The curve that dqn.py draws, in the style of the other figures."""
+    figure, axes = plt.subplots(figsize=(7.4, 2.8))
+    axes.plot([*curve], [*curve.values()], marker="o", label="expert mastery")
+    moves, expert = max(curve.items(), key=lambda item: item[1])  # the first of the best
+    axes.set(title=f"DQN reaches {percent(expert)} % expert mastery on 1-3-5-7 after {moves:,} moves of self-play")
+    axes.set(xlabel="moves of both players", ylim=(0, 1.02))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    label_lines(figure)
+    save_figure(figure, FOLDER.parent / "examples" / "pictures" / "dqn.svg")
+
+
 if __name__ == "__main__":
     os.chdir(tempfile.mkdtemp())  # the pages save files
     draw_learning_curves(run_page("evaluation.md")["axes"])
     draw_maskable_ppo(run_page("deep_rl.md", n_blocks=1)["callback"].evaluations)
+    draw_dqn(dqn.main(dqn.Args()))

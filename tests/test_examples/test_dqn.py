@@ -28,8 +28,8 @@ def python(*arguments):
 def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
     shutil.copy(dqn.__file__, "dqn.py")
     board = "--heaps", "1", "2", "2"
-    lines = python("dqn.py", *board, "--moves", "48000").splitlines()
-    assert [line.split()[0] for line in lines[:20]] == [f"{2400 * number:,}" for number in range(1, 21)]
+    lines = python("dqn.py", *board, "--moves", "25600").splitlines()
+    assert [line.split()[0] for line in lines[:20]] == [f"{1280 * number:,}" for number in range(1, 21)]
     assert lines[19].endswith("expert mastery 1.000")
     assert lines[20:] == ["mistakes in 0 of 13 winning positions", "exploitability 0.000"]
     assert Path("results/dqn.svg").read_bytes().startswith(b"<?xml")
@@ -42,7 +42,7 @@ def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
 def test_its_values_are_those_of_perfect_play():
     """Without the mask in the target, values of illegal actions would enter."""
     rules = NimRules((1, 2, 2))
-    dqn.main(dqn.Args(rules.heaps, moves=48_000))
+    dqn.main(dqn.Args(rules.heaps, moves=25_600))
     network = dqn.QNetwork(rules)
     network.load_state_dict(torch.load(dqn.CHECKPOINT, weights_only=True)["network"])
     for heaps in rules.all_positions()[1:]:
