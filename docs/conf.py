@@ -46,7 +46,7 @@ extensions = [
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference to nothing is a warning
 # the names of other libraries have no links: intersphinx would need the network, and this build has none
-OTHER = "abc|argparse|collections|gymnasium|jax|np|numpy|os|pathlib|pettingzoo|pgx|pygame|stable_baselines3|types|typing"
+OTHER = "abc|argparse|collections|gymnasium|jax|np|numpy|os|pathlib|pettingzoo|pgx|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
     # NumPy's alias and what is private

@@ -230,7 +230,7 @@ def run_file(path: Path) -> dict[str, Any]:
     folder = path.resolve().parent
     _last_run[folder] = set(sys.modules)
     with _neighbors_of(path), _replaced("dont_write_bytecode", True):
-        return vars(imported(path))
+        return imported(path)
 
 
 @functools.lru_cache
