@@ -163,7 +163,7 @@ function remarks({ tested, probabilities, illegal, printed }) {
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  const named = `Of the four functions of the course, it has only ${tested.join(" and ")} with these names.`;
+  const named = `Only ${tested.join(", ")} could be tested: the other functions of the course have other names.`;
   const others = "Only its moves were judged: tests need four heaps and keys of q such as ((1, 3, 5, 7), (3, 2)).";
   if (tested.length < 4) sentences.push(tested.length ? named : others);
   return sentences.join(" ") + printedText(printed);

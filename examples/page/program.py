@@ -56,8 +56,8 @@ def answer(file, heaps, most, say):
 def player_of(file, say):
     """Finds the player in a file as the command does, or else its only function of one argument."""
     with running(file, "when it is imported"):
-        module = programs.imported(Path(file))
-    things = {name: thing for name, thing in vars(module).items() if not inspect.isclass(thing)}
+        defined = programs.imported(Path(file))
+    things = {name: thing for name, thing in defined.items() if not inspect.isclass(thing)}
     players = [thing for name, thing in things.items() if name == "choose_action" or programs.chooses(thing)]
     if len({*map(id, players)}) > 1:
         raise ValueError(f"{file} holds several players with choose_action; keep one of them")
@@ -65,7 +65,7 @@ def player_of(file, say):
         return players[0]
     if "train" in things:
         return trained(things["train"], file, say)
-    own = [f for f in things.values() if inspect.isfunction(f) and f.__module__ == module.__name__]
+    own = [f for f in things.values() if inspect.isfunction(f) and f.__module__ == defined["__name__"]]
     functions = [function for function in own if len(programs.needed(function)) == 1]
     if len(functions) == 1:
         return functions[0]

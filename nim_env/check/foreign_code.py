@@ -44,7 +44,7 @@ def run_file(path: Path) -> dict[str, Any]:
     _forget_modules_of_last_run()
     _last_run[path.resolve().parent] = set(sys.modules)
     with _imports_from_folder_of(path), _replaced_in_sys("dont_write_bytecode", True):
-        return vars(imported(path))
+        return imported(path)
 
 
 def _forget_modules_of_last_run() -> None:

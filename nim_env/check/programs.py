@@ -14,7 +14,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 _REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
@@ -31,14 +30,14 @@ CHOICES = ("choose_action", "getMove")
 """The names of methods that choose a player's move."""
 
 
-def imported(path: Path) -> ModuleType:
+def imported(path: Path) -> dict[str, Any]:
     """Imports a file as a new module, even if its name is already taken by a module of Python.
 
     Args:
         path: The file.
 
     Returns:
-        The module, which is also in ``sys.modules``.
+        What the file defines, by name.
     """
     is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
     name = f"player_{path.stem}" if is_taken else path.stem
@@ -48,7 +47,7 @@ def imported(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # for pickles and other processes
     spec.loader.exec_module(module)
-    return module
+    return vars(module)
 
 
 def chooses(thing: Any) -> bool:

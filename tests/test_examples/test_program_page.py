@@ -144,7 +144,7 @@ BAD = {
     "an exit": ("import sys\nsys.exit(1)", "line 2", "SystemExit"),
     "two players": ("class P:\n  def choose_action(self, heaps): pass\none, two = P(), P()", "several players"),
     "deep recursion": ("def train(n): return train(n)", "RecursionError"),
-    "memory": ("def train(n): return [0] * 10**10", "MemoryError"),
+    "memory": ("def train(n): return [0] * 10**9", "MemoryError"),
     "output and an error": (
         "for i in range(2_100_000): print(i % 10)\n1 / 0",
         "ZeroDivisionError",
