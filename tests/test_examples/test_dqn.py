@@ -37,7 +37,7 @@ def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
     verdict = python("-m", "nim_env", "check", "dqn.py:player", *board, "--json", "judged.json")
     assert "verdict: No bug found." in verdict
     (judged,) = json.loads(Path("judged.json").read_text())
-    assert judged["report"]["expert"] == judged["report"]["value_accuracy_overall"] == 1
+    assert judged["expert"] == judged["value_accuracy_overall"] == 1
 
 
 def test_its_values_are_those_of_perfect_play():
