@@ -55,19 +55,21 @@ class QNetwork(nn.Module):
         super().__init__()
         self.n_sizes, self.n_actions = max(rules.heaps) + 1, rules.n_actions
         n_inputs = rules.n_heaps * self.n_sizes
-        layers = nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions), nn.Tanh()
-        self.layers = nn.Sequential(*layers)  # tanh, since every return is between -1 and 1
+        self.layers = nn.Sequential(nn.Linear(n_inputs, 256), nn.ReLU(), nn.Linear(256, self.n_actions))
 
     def forward(self, heaps):  # int64 of shape (..., n_heaps) -> float32 of shape (..., n_actions)
         return self.layers(nn.functional.one_hot(heaps, self.n_sizes).flatten(-2).float())
 
-    def values(self, heaps):  # judged by `python -m nim_env check`
-        with torch.no_grad():
-            return self(torch.as_tensor(heaps)).numpy()
+    @torch.no_grad()
+    def scores(self, heaps, masks):  # an illegal action has the score -inf
+        return self(torch.as_tensor(heaps)).masked_fill(~torch.as_tensor(masks), -torch.inf)
+
+    @torch.no_grad()
+    def values(self, heaps):  # for `python -m nim_env check`; every return is between -1 and 1, so values are too
+        return self(torch.as_tensor(heaps)).clamp(-1, 1).numpy()
 
     def action_probabilities(self, heaps, action_mask):  # with this method the network is a policy of nim_env
-        best = np.where(action_mask, self.values(heaps), -np.inf).argmax(axis=-1)
-        return np.eye(self.n_actions)[best]
+        return np.eye(self.n_actions)[self.scores(heaps, action_mask > 0).argmax(dim=-1)]
 
 
 def main(args):
@@ -95,10 +97,9 @@ def main(args):
     masks = torch.as_tensor(infos["action_mask"]) > 0
     for step in range(n_steps):
         # choose: the best legal action, or a random legal one
-        scores = torch.as_tensor(network.values(heaps))
-        is_random = torch.rand(NUM_ENVS, 1) < args.epsilon
-        scores = torch.where(is_random, torch.rand(scores.shape), scores)
-        actions = scores.masked_fill(~masks, -torch.inf).argmax(dim=1)
+        greedy = network.scores(heaps, masks).argmax(dim=1)
+        explored = torch.multinomial(masks.float(), 1)[:, 0]
+        actions = torch.where(torch.rand(NUM_ENVS) < args.epsilon, explored, greedy)
         next_heaps, rewards, terminated, _, infos = envs.step(actions.numpy())
         next_masks = torch.as_tensor(infos["action_mask"]) > 0
 
@@ -113,9 +114,8 @@ def main(args):
         n_seen = min((step + 1) * NUM_ENVS, BUFFER_SIZE)
         sample = torch.randint(n_seen, (BATCH_SIZE,))
         batch = {name: column[sample] for name, column in buffer.items()}
-        with torch.no_grad():
-            next_values = target_network(batch["next_heaps"]).masked_fill(~batch["next_masks"], -torch.inf)
-            future = torch.where(batch["terminated"], 0, next_values.max(dim=1).values)
+        next_scores = target_network.scores(batch["next_heaps"], batch["next_masks"])
+        future = torch.where(batch["terminated"], 0, next_scores.max(dim=1).values.clamp(-1, 1))
         values = network(batch["heaps"]).gather(1, batch["actions"][:, None])[:, 0]
         loss = nn.functional.mse_loss(values, batch["rewards"] - future)
         optimizer.zero_grad()
