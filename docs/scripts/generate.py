@@ -36,8 +36,8 @@ def gymnasium_table(env_id):
 def pettingzoo_table(env_id):
     """The same for PettingZoo."""
     env = pettingzoo.make("aec", env_id)
-    observation_space = env.observation_space("player_0")["observation"]
-    return _spaces_table(env.action_space("player_0"), observation_space, f'pettingzoo.make("aec", "{env_id}")')
+    spaces = env.action_space("player_0"), env.observation_space("player_0")
+    return _spaces_table(*spaces, f'pettingzoo.make("aec", "{env_id}")')
 
 
 def _spaces_table(action_space, observation_space, creation):
