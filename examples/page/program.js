@@ -10,6 +10,7 @@ import { mapText, percent, plural, thousands, wordsOf } from "./words.js";
 const PYTHON =
   "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm python_stdlib.zip pyodide-lock.json programs.py specification.py";
 const FILES = ["program.py", "program_worker.js", ...PYTHON.split(" ").map((name) => `python/${name}`)];
+const COURSE_FUNCTIONS = ["get_q_value", "update_q_value", "best_future_reward", "choose_action"];
 const MAX_BYTES = 1_000_000;
 const MAX_POSITIONS = 20_000;
 const MAX_MAPPED = 1000;
@@ -163,7 +164,8 @@ function remarks({ tested, probabilities, illegal, printed }) {
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  const named = `Only ${tested.join(", ")} could be tested: the other functions of the course have other names.`;
+  const missing = COURSE_FUNCTIONS.filter((name) => !tested.includes(name));
+  const named = `If your functions had the names ${missing.join(" and ")}, they would be tested too.`;
   const others = "Only its moves were judged: tests need four heaps and keys of q such as ((1, 3, 5, 7), (3, 2)).";
   if (tested.length < 4) sentences.push(tested.length ? named : others);
   return sentences.join(" ") + printedText(printed);
