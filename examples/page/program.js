@@ -10,7 +10,6 @@ import { mapText, percent, plural, thousands, wordsOf } from "./words.js";
 const PYTHON =
   "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm python_stdlib.zip pyodide-lock.json programs.py specification.py";
 const FILES = ["program.py", "program_worker.js", ...PYTHON.split(" ").map((name) => `python/${name}`)];
-const COURSE_FUNCTIONS = ["get_q_value", "update_q_value", "best_future_reward", "choose_action"];
 const MAX_BYTES = 1_000_000;
 const MAX_POSITIONS = 20_000;
 const MAX_MAPPED = 1000;
@@ -153,7 +152,7 @@ function drawMap(name, rows) {
   $("map").replaceChildren(...columns.map((column) => make("div", {}, ...column.map(cells))));
 }
 
-function remarks({ tested, probabilities, illegal, printed }) {
+function remarks({ untested, probabilities, illegal, printed }) {
   const sentences = [];
   if (illegal.length) {
     const [[heaps, answer]] = illegal;
@@ -164,10 +163,9 @@ function remarks({ tested, probabilities, illegal, printed }) {
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  const missing = COURSE_FUNCTIONS.filter((name) => !tested.includes(name));
-  const named = `If your functions had the names ${missing.join(" and ")}, they would be tested too.`;
+  const named = `If your functions had the names ${untested.join(" and ")}, they would be tested too.`;
   const others = "Only its moves were judged: tests need four heaps and keys of q such as ((1, 3, 5, 7), (3, 2)).";
-  if (tested.length < 4) sentences.push(tested.length ? named : others);
+  if (untested.length) sentences.push(untested.length < 4 ? named : others);
   return sentences.join(" ") + printedText(printed);
 }
 

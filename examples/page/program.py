@@ -47,7 +47,7 @@ def answer(file, heaps, most, say):
             found["faults"] = specification.faults(make) if make else []
         say("Asking for its moves …")
         found.update(answers_of(player, file, heaps, most))
-        found["tested"] = [name for name in FUNCTIONS if make and hasattr(player, name)]
+        found["untested"] = [name for name in FUNCTIONS if not (make and hasattr(player, name))]
     except ValueError as error:
         found["error"] = " ".join(str(error).split())
     return json.dumps({**found, "printed": sys.stdout.size})
