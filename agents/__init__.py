@@ -1,7 +1,7 @@
 """Tabular reinforcement learning agents, and :func:`train`, which trains them.
 
 The agents work with any Gymnasium environment, vector environment or PettingZoo AEC environment whose actions are
-discrete. They know nothing about Nim.
+discrete. They do not depend on Nim.
 """
 
 from agents.agent import Agent, load

@@ -203,7 +203,7 @@ class Agent(ABC):
             self.update(*transition)
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Is called after each training episode, even if an error has interrupted the episode.
+        """Called by :func:`train` after each training episode, even if an error has interrupted the episode.
 
         By default it does nothing. An agent that learns from whole episodes (Monte Carlo) collects the transitions
         in :meth:`update` and learns from them here. An agent that overrides this method can be trained only in

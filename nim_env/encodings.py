@@ -74,7 +74,7 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Does the same without checking ``positions``, an array that the function is allowed to change."""
+        """Encodes an array of positions without checking it. The function is allowed to change the array."""
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:

@@ -52,9 +52,9 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         self._player = checked_player(player, rules)
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
-        """Returns the probability of each legal action, by OpenSpiel's number of the action.
+        """Returns a dictionary from OpenSpiel's number of each legal action to the probability of the action.
 
-        This number is ``(count - 1) * n_heaps + heap``.
+        The number is ``(count - 1) * n_heaps + heap``.
         """
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # the state is written "(0): 1 3 5 7"
         found = self._player.query(heaps, self._rules.action_mask(heaps), twice=True).probabilities

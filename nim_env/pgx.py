@@ -91,8 +91,8 @@ class Nim(core.Env):  # type: ignore[misc]
             :class:`nim_env.encodings.Encoding`. ``env.encoding`` encodes any positions.
 
     Raises:
-        ValueError: If an argument is invalid. Also if heaps, or with ``random_start`` positions, are too many to
-            count in int32, or if there are too many positions for a table of a custom encoding.
+        ValueError: If an argument is invalid, if a heap size (or, with ``random_start``, the number of positions)
+            does not fit in int32, or if a custom encoding would need too large a table.
     """
 
     def __init__(

@@ -198,9 +198,10 @@ class PositionBatch(NamedTuple):
         return player.query(self.heaps, self.action_mask, twice=True)
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the largest value that a legal move from each position of a layer leads to.
+        """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
 
-        ``values`` are given by index, shape ``(n_positions,)``. The result is float64 of shape ``(n_layer,)``.
+        ``values`` has the value of each position at its index, shape ``(n_positions,)``. The result is float64 of
+        shape ``(n_layer,)``.
         """
         next_values = values.take(self.next_indices[layer])
         legal = self.action_mask[layer].view(np.bool_)

@@ -34,10 +34,10 @@ def assert_learns(
             assert_learns(train, rewards=(1, -1), on_policy=False)
 
     The test looks at the values too, if ``train`` returns them, since a learner with a bug can still play all the
-    right moves. The arguments from ``discount`` on tell the diagnosis what you know about the learner. If a
-    diagnosis stays undecided because it was not told enough, the test does not fail. It fails if the values have
-    another discount than ``discount``, or if all values are the same. The page docs/test_suite.md says how often
-    correct learners fail.
+    right moves. With ``opponent``, ``discount``, ``rewards``, ``initial`` and ``on_policy`` you describe the
+    training for the diagnosis. If the diagnosis stays undecided because it lacks one of them, the test does not
+    fail. It fails if the values have another discount than ``discount``, or if all values are the same. The page
+    docs/test_suite.md says how often correct learners fail.
 
     Args:
         train: Trains a learner with a seed. It returns a player, as :func:`nim_env.evaluation.mastery` takes it,
@@ -56,6 +56,7 @@ def assert_learns(
     Raises:
         AssertionError: If the learner fails with a seed. The message has the expert mastery, the verdict and the
             first mistakes of every seed.
+        ValueError: If ``min_expert`` is not from 0 to 1, or if ``seeds`` is not a positive integer.
     """
     __tracebackhide__ = True  # pytest shows the line of the test instead
     checked_integer("seeds", seeds, 1)

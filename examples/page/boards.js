@@ -8,8 +8,8 @@ export const PRESETS = [
   board([3, 31, 12, 25, 7, 18, 29, 5, 22, 14, 27, 10], { name: "Big", note: "12 heaps of up to 31" }),
 ];
 
-const UNEQUAL = "The heaps are unequal now.";
-const SINGLE = "A group has no partner now.";
+const UNEQUAL = "The heaps are still unequal.";
+const SINGLE = "A group still has no partner.";
 const COPY = "You win if you copy.";
 const PAIR = "You win if you make pairs again.";
 
@@ -61,7 +61,7 @@ export const LESSONS = [
     max: 3,
     misere: false,
     first: 0,
-    wrong: "The number of blocks is not a multiple of 4 now.",
+    wrong: "That does not leave a multiple of 4.",
     plan: "You win if you make it a multiple of 4 again.",
     text:
       "Here a move takes 1 to 3 blocks. Divide the heap by 4 and take the remainder, so you leave a multiple of 4. " +

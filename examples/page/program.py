@@ -31,7 +31,7 @@ def running(file, where):
     try:
         yield
     except BaseException as error:  # a program can leave by sys.exit too
-        raise ValueError(programs.failure(error, file, where)) from error
+        raise ValueError(programs.describe_error(error, file, where)) from error
 
 
 def answer(file, heaps, most, say):
@@ -41,7 +41,7 @@ def answer(file, heaps, most, say):
     try:
         random.seed(0)
         player = player_of(file, say)
-        make = programs.maker(player) if len(heaps) == 4 and most == max(heaps) else None
+        make = programs.player_factory(player) if len(heaps) == 4 and most == max(heaps) else None
         say("Testing its functions …")
         with running(file, "when its functions are tested"):
             found["faults"] = specification.faults(make) if make else []
@@ -56,9 +56,11 @@ def answer(file, heaps, most, say):
 def player_of(file, say):
     """Finds the player in a file as the command does, or else its only function of one argument."""
     with running(file, "when it is imported"):
-        defined = programs.imported(Path(file))
+        defined = programs.import_file(Path(file))
     things = {name: thing for name, thing in defined.items() if not inspect.isclass(thing)}
-    players = [thing for name, thing in things.items() if name == "choose_action" or programs.chooses(thing)]
+    players = [
+        thing for name, thing in things.items() if name == "choose_action" or programs.has_choice_method(thing)
+    ]
     if len({*map(id, players)}) > 1:
         raise ValueError(f"{file} holds several players with choose_action; keep one of them")
     if players:
@@ -66,7 +68,7 @@ def player_of(file, say):
     if "train" in things:
         return trained(things["train"], file, say)
     own = [f for f in things.values() if inspect.isfunction(f) and f.__module__ == defined["__name__"]]
-    functions = [function for function in own if len(programs.needed(function)) == 1]
+    functions = [function for function in own if len(programs.required_parameters(function)) == 1]
     if len(functions) == 1:
         return functions[0]
     raise ValueError(f"{file} needs train(n), an object with choose_action, or only one function of the heaps")
@@ -111,7 +113,7 @@ def answers_of(player, file, heaps, most):
             heap, count = answered
             if count <= position[heap]:
                 return moves.index((heap, count))
-        illegal.setdefault(position, programs.shown(answered))
+        illegal.setdefault(position, programs.shorten(answered))
         return -1
 
     first, second = ([ask(position) for position in positions] for _ in range(2))

@@ -165,7 +165,7 @@ export function watchedText({ games, move, answer, from, target, to }, rival) {
   const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
   if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
   const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: answered, how: `It got ${signed(target)}. It now expects ${signed(to)}.` };
+  return { say: answered, how: `Its target is ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {

@@ -98,7 +98,10 @@ class AliasLists:
         return self._results[chosen]
 
     def draw_from_one(self, uniforms: Any) -> Any:
-        """Does the same, but faster, if there is only one list; ``uniforms`` has any shape or is a float."""
+        """Draws like :meth:`draw`, but faster, if there is only one list.
+
+        ``uniforms`` is a float or an array of any shape.
+        """
         scaled = np.asarray(uniforms * len(self.items))
         slots = scaled.astype(np.intp)
         drawn = self.items[slots]

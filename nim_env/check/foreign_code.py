@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nim_env.check.programs import failure, imported
+from nim_env.check.programs import describe_error, import_file
 from nim_env.policies import InvalidPolicyOutput
 
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
@@ -28,7 +28,7 @@ class PlayerError(ValueError):
 def run_file(path: Path) -> dict[str, Any]:
     """Runs a Python file, which can import the modules in its folder as a script does.
 
-    Modules in the folder of the previous file are forgotten first, so each file gets its own ones.
+    The modules from the folder of the previous file are unloaded first, so each file imports its own.
 
     Args:
         path: The file.
@@ -44,7 +44,7 @@ def run_file(path: Path) -> dict[str, Any]:
     _forget_modules_of_last_run()
     _last_run[path.resolve().parent] = set(sys.modules)
     with _imports_from_folder_of(path), _replaced_in_sys("dont_write_bytecode", True):
-        return imported(path)
+        return import_file(path)
 
 
 def _forget_modules_of_last_run() -> None:
@@ -84,7 +84,7 @@ def running_code_of(name: str, moment: str) -> Iterator[None]:
     except (PlayerError, InvalidPolicyOutput):
         raise
     except (Exception, SystemExit) as error:
-        raise PlayerError(failure(error, name, moment)) from error
+        raise PlayerError(describe_error(error, name, moment)) from error
 
 
 @contextlib.contextmanager

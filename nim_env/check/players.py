@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nim_env import policies
 from nim_env.check.foreign_code import run_file, running_code_of
-from nim_env.check.programs import CHOICES, chooses, maker, needed, shown
+from nim_env.check.programs import CHOICES, has_choice_method, player_factory, required_parameters, shorten
 from nim_env.check.values import QFunction, entries_of, find_values, row_function, table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
@@ -94,7 +94,7 @@ class LoadedPlayer:
             for _ in range(_N_REPEATED_QUESTIONS):
                 self.policy.action_probabilities(position, self.rules.action_mask(position))
                 if self.policy.fault:
-                    return shown(self.policy.illegal_answer)
+                    return shorten(self.policy.illegal_answer)
         return ""
 
 
@@ -130,7 +130,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
     try:
         return player_of(_thing_in_data_file(path, rules), rules, name)
     except Exception as error:  # PyTorch, zipfile, json and NumPy raise many kinds
-        raise ValueError(f"{name} cannot be loaded: {shown(error, str)}") from error
+        raise ValueError(f"{name} cannot be loaded: {shorten(error, str)}") from error
 
 
 def _thing_in_program(name: str) -> Any:
@@ -171,7 +171,7 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     name = str(path)
     with running_code_of(name, "when it is imported"):
         things = run_file(path)
-    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or chooses(thing)}
+    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or has_choice_method(thing)}
     players = {key: thing for key, thing in choosing.items() if not inspect.isclass(thing)}
     first = next(iter(players or choosing), "")
     if len({id(thing) for thing in players.values()}) > 1:
@@ -182,7 +182,7 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     if train is None:
         hint = _hint(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
         raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
-    required = needed(train)
+    required = required_parameters(train)
     if len(required) > 1:
         wrapper = f"def train(n): return {path.stem}.train(n, ...)"
         raise ValueError(
@@ -223,10 +223,10 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
     choose = next((getattr(thing, choice) for choice in CHOICES if hasattr(thing, choice)), thing)
     if not callable(choose) or inspect.isclass(thing):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
-        raise ValueError(f"{name} must be {what}; got {shown(thing)}{_hint(thing, name)}")
+        raise ValueError(f"{name} must be {what}; got {shorten(thing)}{_hint(thing, name)}")
     policy = _policy_of_function(choose, rules, name)
     values, remark, initial = find_values(thing, rules, name)
-    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=maker(thing))
+    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=player_factory(thing))
 
 
 def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
@@ -234,7 +234,7 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
     try:
         table, remark = table_of(entries, rules)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not a table of Q-values: {shown(error, str)}") from error
+        raise ValueError(f"{name} is not a table of Q-values: {shorten(error, str)}") from error
     return LoadedPlayer(rules, policies.greedy(rules, table), row_function(table, rules), remark)
 
 
@@ -256,7 +256,7 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy. It does not explore, and its errors name the position."""
-    required = needed(choose)
+    required = required_parameters(choose)
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"
@@ -277,7 +277,9 @@ def _hint(thing: Any, name: str) -> str:
     """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
     if inspect.isclass(thing):
         return f"; make an object of the class: player = {thing.__name__}()"
-    methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(needed(member)) in (1, 2))
+    methods = inspect.getmembers(
+        thing, lambda member: inspect.ismethod(member) and len(required_parameters(member)) in (1, 2)
+    )
     public = [method for method, _ in methods if method[0] != "_"]
     if not public:
         return ""

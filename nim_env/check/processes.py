@@ -18,7 +18,7 @@ class ProcessError(Exception):
 
 
 def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: float | None = None) -> Any:
-    """Runs a function in a new process, and kills the process and all processes that it has started afterwards.
+    """Runs a function in a new process. Afterwards, it kills that process and every process that it has started.
 
     Args:
         function: A function of a module, which the new process imports.

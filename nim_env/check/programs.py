@@ -30,7 +30,7 @@ CHOICES = ("choose_action", "getMove")
 """The names of methods that choose a player's move."""
 
 
-def imported(path: Path) -> dict[str, Any]:
+def import_file(path: Path) -> dict[str, Any]:
     """Imports a file as a new module, even if its name is already taken by a module of Python.
 
     Args:
@@ -50,19 +50,19 @@ def imported(path: Path) -> dict[str, Any]:
     return vars(module)
 
 
-def chooses(thing: Any) -> bool:
+def has_choice_method(thing: Any) -> bool:
     """Returns whether an object or a class has a method that chooses a move."""
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICES)
 
 
-def needed(function: Callable[..., Any]) -> list[str]:
+def required_parameters(function: Callable[..., Any]) -> list[str]:
     """Lists the parameters that a caller must pass, without ``epsilon``."""
     parameters = inspect.signature(function).parameters.values()
     is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
-def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
+def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
     """Shows a value in up to 200 characters.
 
     Args:
@@ -76,7 +76,7 @@ def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
     return string if len(string) <= 200 else f"{string[:200]}..."
 
 
-def failure(error: BaseException, name: str, where: str) -> str:
+def describe_error(error: BaseException, name: str, where: str) -> str:
     """Describes an error that a program has raised.
 
     Args:
@@ -92,7 +92,7 @@ def failure(error: BaseException, name: str, where: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file]
     place = f"{name}, line {lines[-1]}," if lines else name
-    said = shown(error, str)
+    said = shorten(error, str)
     what = f"raises {type(error).__name__} ({said})"
     remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
     if isinstance(error, EOFError) and "reading a line" in str(error):
@@ -100,7 +100,7 @@ def failure(error: BaseException, name: str, where: str) -> str:
     return f"{place} {what} {where}{remedy}"
 
 
-def maker(player: Any) -> Callable[[], Any] | None:
+def player_factory(player: Any) -> Callable[[], Any] | None:
     """Returns a function that makes new players of the class of a given one.
 
     If the class needs arguments, a new player is a copy with an empty table. The result is None unless the player

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nim_env import policies
 from nim_env.check.foreign_code import PlayerError, running_code_of
-from nim_env.check.programs import shown
+from nim_env.check.programs import shorten
 from nim_env.rules import NimRules
 
 QFunction: TypeAlias = Callable[[NDArray[Any]], Any]
@@ -72,7 +72,7 @@ def find_values(thing: Any, rules: NimRules, name: str) -> FoundValues:
         try:
             q_values, remark = table_of(entries, rules)
         except (TypeError, ValueError) as error:
-            remark = f"Its values are not judged: {shown(error, str)}."
+            remark = f"Its values are not judged: {shorten(error, str)}."
             continue
         initial = _initial_value(getattr(thing, method), entries, rules) if method else None
         if initial and not remark:

@@ -56,10 +56,10 @@ class OpponentSampler:
         self._members = range(0)  # the numbers of the opponents, as of the last check
         self._start = ""  # the start of the last check
         self.opponents: tuple[Opponent, ...] = ()
-        self.check(start)
+        self.refresh(start)
 
-    def check(self, start: str) -> None:
-        """Adopts changes of the pool, and checks that all opponents can play games with this start.
+    def refresh(self, start: str) -> None:
+        """Updates the opponents from the pool, and checks that all opponents can play games with this start.
 
         Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
         """
@@ -80,9 +80,9 @@ class OpponentSampler:
         self._members = members
         self._start = start
 
-    def check_episode(self, start: str) -> None:
-        """Does the same, and raises ValueError if no member of the pool has a positive weight."""
-        self.check(start)
+    def refresh_for_episode(self, start: str) -> None:
+        """Refreshes, and also raises ValueError if no member of the pool has a positive weight."""
+        self.refresh(start)
         if self._pool is not None:
             _ = self._pool.probabilities
 
@@ -176,7 +176,7 @@ class Opponents(NamedTuple):
 
     def drawn_for(self, games: Indices, sampler: OpponentSampler, start: str, generator: Generator) -> Opponents:
         """Returns the opponents after new ones are drawn for the games with these indices."""
-        sampler.check(start)
+        sampler.refresh(start)
         opponents = self.with_current(sampler)
         roster = opponents.roster
         if roster.single is not None:

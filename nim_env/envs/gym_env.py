@@ -282,7 +282,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         episode = self._config.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
         state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
-        self._sampler.check_episode(episode.start)
+        self._sampler.refresh_for_episode(episode.start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created at the first reset, so copies draw the same numbers

@@ -218,7 +218,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
         starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
-        self._sampler.check_episode(episode.start)
+        self._sampler.refresh_for_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
         self._restart(games, envs, episode.start, starts)

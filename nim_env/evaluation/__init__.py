@@ -9,9 +9,9 @@
 - ``assessment``: the mastery and the diagnosis of one player, for ``check`` and :mod:`nim_env.testing`.
 
 Every exact function raises ValueError if the game has too many positions, if a policy is unknown or was made for
-another game, or if a policy returns anything but a legal action or a distribution over legal actions. Each policy
-is queried twice on each position, and two different answers are an error: a policy that draws its moves has to
-return their probabilities.
+another game, or if a policy returns anything but a legal action or a distribution over legal actions. A
+policy is queried twice on each position, unless it cannot change, and two different answers are an error: a policy
+that draws its moves has to return their probabilities.
 
 The functions take ``illegal_action``. With ``"lose"`` a policy can also play illegal actions: their probability,
 and any probability that is missing from a sum of 1, loses the game at once. With ``"raise"`` they are an error.

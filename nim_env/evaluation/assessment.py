@@ -40,7 +40,7 @@ def assess(
         **told: The other arguments of :func:`diagnose`.
 
     Returns:
-        The assessment. A player that makes no mistake is never told to train longer.
+        The assessment. Its verdict is never "train longer" if the player makes no mistake.
     """
     found = mastery(rules, policy, illegal_action="lose")
     diagnosis = diagnose_moves(rules, policy)

@@ -203,9 +203,9 @@ def sampled_mastery(
 ) -> SampledMastery:
     """Estimates expert mastery (:class:`Mastery`) on a board of any size, from sampled winning positions.
 
-    Positions are drawn with :func:`sample_positions`, and :mod:`nim_env.theory` knows their winning moves. If a
-    policy returns probabilities, the probability of a winning move counts. If it draws its moves instead, it is
-    queried once on each position, and the estimate and its interval are valid too.
+    Positions are drawn with :func:`sample_positions`, and their winning moves follow from :mod:`nim_env.theory`.
+    If a policy returns probabilities, the probability of a winning move counts. If it draws its moves instead, it
+    is queried once on each position, and the estimate and its interval are valid too.
 
     The figure says nothing about exploitability, since a single mistake can lose every game, and its position may
     not be in the sample.

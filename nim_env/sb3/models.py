@@ -67,8 +67,8 @@ class ModelPolicy(NimPolicy):
     Raises:
         TypeError: If ``model`` is not a model of Stable-Baselines3, or is recurrent, since the moves of a
             recurrent model depend on more than the position.
-        ValueError: If the model was trained on other observations or actions than ``env`` has without its
-            wrappers, for example on normalized or flattened observations.
+        ValueError: If the model's observation space or action space differs from the one of the unwrapped
+            environment, for example because the model was trained on normalized or flattened observations.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ModelPolicy(NimPolicy):
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Returns the probability of each action, float64 of shape ``(..., n_actions)``.
 
-        ``observation`` has heap sizes, shape ``(..., n_heaps)``, and ``action_mask`` the masks.
+        ``observation`` holds heap sizes, shape ``(..., n_heaps)``. ``action_mask`` has shape ``(..., n_actions)``.
         """
         mask = np.asarray(action_mask) != 0
         if not self.use_masking:
@@ -145,12 +145,11 @@ class ModelPolicy(NimPolicy):
 
     @property
     def on_policy(self) -> Policy | None:
-        """The policy whose values the critic learns, or ``None`` if the algorithm has no critic.
+        """The policy that the critic evaluates, or ``None`` if the algorithm has no critic.
 
         A critic estimates the return of the actor as it explores in training. So this policy draws from the
-        softmax, even if ``deterministic`` is True. Only MaskablePPO trains with masks. The policies of the other
-        algorithms also give probabilities to illegal actions. These actions lose the game, so the value of a
-        position is a mean over all probabilities in which each illegal action counts -1.
+        softmax, even if ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose
+        illegal actions. They lose the game, so each of them contributes -1 to the value of a position.
 
         In a table of ``policies.tabulate(rules, on_policy, illegal_action="lose")``, the probability missing from
         1 in a row is the probability of the illegal actions.

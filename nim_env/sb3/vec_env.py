@@ -75,7 +75,7 @@ class NimVecEnv(VecEnv):
         self.actions = actions
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Makes the step with the stored actions, and returns observations, rewards, ends and infos."""
+        """Takes the step with the stored actions, and returns observations, rewards, dones and infos."""
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
         self._masks = self._mask_rows()
         listed = _list_infos(self._masks, infos)

@@ -58,7 +58,10 @@ class Case(LearnedValues):
 
     @cached_property
     def bugs(self) -> list[Bug]:
-        """Each bug with each target of its equation, without those that leave the equation unchanged."""
+        """All bugs of the list, one entry for each target of the bug's equation.
+
+        A bug is left out if it does not change Bellman's equation for this learner.
+        """
         return [
             Bug(name, equation, target)
             for equation, name in buggy_equations(self.bellman, self.initial or 0.0).items()

@@ -46,7 +46,7 @@ def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
     """Returns what each bug makes of Bellman's equation, with the name of the bug.
 
     A learner that drops a reward learns 0 instead, or it makes no update and the value stays at ``initial``. The
-    opponent's reward is the other of the two rewards, or minus the own one.
+    opponent's reward is the other of the two rewards, or the learner's own reward with its sign changed.
     """
     last_mover, other_player = bellman.last_mover, bellman.other_player
     return {

@@ -24,7 +24,7 @@ def diagnose(
     initial: float | None = None,
     on_policy: bool | PolicyLike | None = None,
 ) -> Diagnosis:
-    """Finds out which equation the values of a player satisfy: Bellman's, or the one that a known bug makes of it.
+    """Finds out whether a player's values satisfy Bellman's equation, or what a known bug makes of it.
 
     A bug is named only if no correct learner can have the values. For example, this diagnoses a table that was
     learned against random play with a discount of 0.9::
@@ -32,8 +32,8 @@ def diagnose(
         diagnosis = evaluation.diagnose(rules, table, opponent="random", discount=0.9)
         print(diagnosis.verdict)
 
-    Whatever you do not pass about the training is found out from the values, as far as they show it. If a verdict
-    depends on something that they do not show, it says which argument decides.
+    Anything that you do not pass about the training is inferred from the values if possible. If a verdict depends
+    on something that they do not show, it says which argument decides.
 
     The values of a network can start anywhere, so no initial value helps to judge them. A network is recognized by
     its entries for illegal actions, which are not all equal. Games of more than 50,000 positions are judged by the
@@ -47,13 +47,13 @@ def diagnose(
         opponent: The policy that the player learned against. None for self-play, in which it played both sides.
         discount: The discount of the training, from 0 to 1. It applies to each move, or to each own turn if the
             learner only sees its own turns.
-        earlier: The values of the same training at an earlier time, in one of the two shapes. Values that are off
-            their targets at both times show a bug if they have not moved while another value of their position
+        earlier: The values of the same training at an earlier time, in one of the two shapes. A value shows
+            a bug if it was off its target at both times and has not moved, although another value of its position
             has.
-        rewards: The rewards of a win and of a loss. None to find them out.
-        initial: The value of a pair of position and action that was never updated. None to find it out.
+        rewards: The rewards of a win and of a loss. None to infer them.
+        initial: The value of a pair of position and action that was never updated. None to infer it.
         on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo.
-            False for Q-learning. For a critic, the policy to which its values belong. None to find it out.
+            False for Q-learning. For a critic, the policy to which its values belong. None to infer it.
 
     Returns:
         The diagnosis. Its ``findings`` are names from the table of findings in docs/api/nim_env.evaluation.md.
