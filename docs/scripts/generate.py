@@ -239,7 +239,9 @@ def ids(_):
             env = pettingzoo.make("aec", pettingzoo_name)
             space = env.observation_space("player_0")["observation"]
             n = env.action_space("player_0").n
-            two_players.append(f"| `{pettingzoo_name}` (PettingZoo) | {game} | {n} | `observation` | `{space}` |")
+            two_players.append(
+                f"| `{pettingzoo_name}` (PettingZoo) | {game} | {n} | `observation` | `Dict` with `{space}` |"
+            )
     header = [
         '| id | heaps and rule | actions | `"action_mask"` in | observation space |',
         "|---|---|--:|---|---|",
