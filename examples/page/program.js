@@ -60,7 +60,8 @@ async function read(list) {
   for (const file of list) {
     if (!file.name.endsWith(".py")) throw new Error(`${file.name} is not a Python file. Its name must end with .py.`);
     if (file.size > MAX_BYTES) throw new Error(`${file.name} has ${thousands(file.size)} bytes, more than 1,000,000.`);
-    const bytes = await file.arrayBuffer();
+    const bytes = await file.arrayBuffer().catch(() => null);
+    if (!bytes) throw new Error(`${file.name} has changed since you chose it. Choose it again.`);
     const text = new TextDecoder().decode(bytes);
     if (text.includes("\0")) throw new Error(`${file.name} is not a Python file: it holds no text.`);
     files.push({ name: file.name, bytes, text });
@@ -107,7 +108,7 @@ function run(name, programs) {
 
 function explained({ error, printed = 0 }) {
   const isMissing = /No module named '(?!imp'|distutils|asyncore)/.test(error);
-  const remedy = ". Add its file if it is yours. Packages such as NumPy need the installed command.";
+  const remedy = ". If it is yours, choose both files together. Packages such as NumPy need the installed command.";
   return error + (isMissing ? remedy : "") + printedText(printed);
 }
 

@@ -133,7 +133,7 @@ BAD = {
     "a web page": ("<html>", "line 1", "SyntaxError"),
     "input": ("\n\nname = input('Your name: ')", "line 3, asks for input"),
     "a package": ("import numpy", "line 1", "No module named 'numpy'", "installed command"),
-    "a neighbor": ("from helpers import moves", "No module named 'helpers'", "Add its file"),
+    "a neighbor": ("from helpers import moves", "No module named 'helpers'", "choose both files together"),
     "no player": ("print('hello')", "needs train(n)"),
     "nothing trained": ("def train(n): pass", "must return an object with choose_action"),
     "an old idiom": (
