@@ -13,7 +13,8 @@ NOTEBOOKS = Path(__file__).parent.parent / "examples" / "notebooks"
 def execute(notebook, folder):
     """Runs all cells with ``folder`` as the working directory. An error in a cell is raised here."""
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=300, resources=resources, record_timing=False).execute()
+    client = NotebookClient(notebook, timeout=300, resources=resources, record_timing=False, coalesce_streams=True)
+    client.execute()
     notebook.metadata["language_info"] = {"name": "python"}  # without the version of Python
 
 
