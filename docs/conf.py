@@ -117,7 +117,6 @@ PAGES = {  # whose docstrings are pages, in Markdown
 ELSEWHERE = {  # files outside this folder that are pages
     "CHANGELOG.md": "/changelog",
     "CONTRIBUTING.md": "/contributing",
-    "examples/README.md": "/examples",
     **{
         f"examples/notebooks/{path.name}": f"/notebooks/{path.stem}"
         for path in NOTEBOOKS.glob("*.ipynb")
