@@ -342,6 +342,7 @@ def draw(table: pd.DataFrame) -> Figure:
     sns.swarmplot(last[is_right], x="games", **games, color=LINE_COLORS[0], size=4, ax=axes)
     axes.set(title=f"Policy and value without a mistake at the end: {is_right.sum()} of {len(last)} runs")
     axes.set(xlabel="games until the first evaluation without a mistake", ylabel="", xlim=(0, None))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     return figure
 
 

@@ -79,7 +79,7 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     print(f"{finding(masteries)}\n")
     print(f"{rules}\nAfter {args.episodes:,} training games, seed {args.seed}\n")
     print(f"{comparison(wins, masteries).to_string()}\n\n{LEGEND}")
-    save_figure(plot_learning_curves(learning_curves), args.folder / "compare_opponents.svg")
+    save_figure(plot_learning_curves(learning_curves, rules), args.folder / "compare_opponents.svg")
     save_figure(plot_tournament(wins), args.folder / "tournament.svg")
     return learning_curves, wins
 
@@ -132,16 +132,18 @@ def comparison(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> pd.DataFram
     return table
 
 
-def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
+def plot_learning_curves(curves: pd.DataFrame, rules: NimRules) -> plt.Figure:
     """Draws expert mastery by training games, with a panel for each learner and a line for each opponent."""
     curves = curves.rename(columns={"episodes": "training games", "expert": "expert mastery"})
     grid = sns.FacetGrid(curves, col="learner", hue="trained against", height=3.2, aspect=0.77)
     grid.map(plt.plot, "training games", "expert mastery")
     grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
+    for axis in grid.axes.flat:
+        axis.xaxis.set_major_formatter("{x:,.0f}")
     last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
     by_itself, taught = (percent(last["q-learning", name]) for name in ("self-play", "take-3"))
     title = f"Q-learning ends at {by_itself} % expert mastery by self-play, at {taught} % against take-3"
-    grid.figure.suptitle(title, size="medium", x=0.01, ha="left")
+    grid.figure.suptitle(f"{rules}\n{title}", size="medium", x=0.01, ha="left")
     label_lines(grid.figure)
     return grid.figure
 

@@ -101,6 +101,8 @@ def main(args: Args) -> dict[int, float]:
     figure, axes = plt.subplots()
     axes.plot([*experts], [*experts.values()], marker="o")
     axes.set(title=f"PPO on {env.rules}", xlabel="moves of both players", ylabel="expert mastery")
+    axes.set(xlim=(0, None), ylim=(0, 1.02))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     save_figure(figure, args.picture)
     return experts
 

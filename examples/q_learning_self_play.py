@@ -102,6 +102,7 @@ def plot(curve: pd.DataFrame) -> plt.Figure:
         xscale="log",
         ylim=(0, 102),
     )
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     return figure
 
 

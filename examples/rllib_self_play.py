@@ -1,6 +1,6 @@
 """Trains RLlib's PPO (Schulman et al. 2017, arXiv:1707.06347) by self-play on Nim, with an action-masking module.
 
-One module plays both sides of the PettingZoo environment. Expert and champion mastery (Zhou and Riis 2022,
+One module plays both sides of the PettingZoo environment. Expert and champion mastery (Zhou and Riis 2026,
 arXiv:2205.12787) evaluate its most probable actions; exploitability and the probability of beating random play
 evaluate its sampled actions.
 

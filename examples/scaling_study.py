@@ -1,7 +1,7 @@
 """Measures how well tabular agents play as heaps are added.
 
 Each run trains one learner on one board with one seed, by self-play from random starts, and evaluates it exactly.
-Expert mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
+Expert mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2026,
 arXiv:2205.12787). Exploitability is how much a best response to the learner gains over perfect play.
 
     python examples/scaling_study.py

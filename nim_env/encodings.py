@@ -17,7 +17,7 @@ float32.
 
 - ``"bits"`` makes the nim-sum easy to compute, which decides the game: it is the parity of each binary digit over
   the heaps (Bouton 1901).
-- ``"unary"`` has −1 between heaps, as in Zhou and Riis (2022, arXiv:2205.12787, section 5).
+- ``"unary"`` has −1 between heaps, as in Zhou and Riis (2026, arXiv:2205.12787, section 5).
 - ``"index"`` is ``rules.index(heaps)``, for tabular code that needs a ``Discrete`` space.
 
 For a custom observation, pass an :class:`Encoding`::

@@ -35,6 +35,7 @@ def draw_learning_curves(axes):
     for line, empty, text in zip(lines[:2], lines[2:], legend.texts, strict=True):
         line.set_label(text.get_text())
         empty.remove()  # seaborn's line for the legend
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     label_lines(axes.figure)
     save_figure(axes.figure, FOLDER / "evaluation" / "learning_curves.svg")
 
@@ -47,6 +48,7 @@ def draw_maskable_ppo(evaluations):
         axes.plot(timesteps, [row[name] for row in evaluations], marker="o", label=label)
     first = next(row["timesteps"] for row in evaluations if row["expert"] == 1)
     axes.set(title=f"MaskablePPO makes no mistake on 1-3-5 from timestep {first:,} on", xlabel="timesteps")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     label_lines(figure)
     save_figure(figure, FOLDER / "deep_rl" / "maskable_ppo.svg")
 

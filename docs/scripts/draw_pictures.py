@@ -145,7 +145,7 @@ def draw_columns(path, rules, *positions):
         picture.text(
             left,
             y + 4,
-            "winning" if winning else "lost",
+            "winning" if winning else "losing",
             bold=True,
             anchor="start",
             fill="good" if winning else "flag",
@@ -191,7 +191,7 @@ def draw_game_tree(path, rules):
         picture.rect(x - radius, y - 27, 2 * radius, 54, "page", radius=12)
         picture.rect(x - radius, y - 27, 2 * radius, 54, color, line=color, radius=12, opacity=0.12, line_width=2)
         picture.text(x, y - 10, name_of(heaps), size=19, bold=True)
-        picture.text(x, y + 12, "winning" if winning else "lost", size=13, fill=color)
+        picture.text(x, y + 12, "winning" if winning else "losing", size=13, fill=color)
     picture.line(20, 30, 60, 30, "good", width=3, arrow=True)
     picture.text(70, 30, "a winning move", size=14, anchor="start")
     picture.line(20, 56, 60, 56, "muted", arrow=True, dashed=True)
@@ -231,13 +231,13 @@ LESSONS = (  # heaps from the bottom: a block, y: you take it, o: the other play
 
 
 def draw_lessons(path):
-    """A winning move in each of the first five lessons of the page, as narrow as a phone."""
-    picture = Picture(350, 400)
+    """A winning move in each of the first five lessons of the page."""
+    picture = Picture(600, 200)
     for number, (title, *heaps) in enumerate(LESSONS):
-        left, top = 12 + 115 * (number % 3), 200 * (number // 3)
-        picture.text(left, top + 22, title, size=13, bold=True, anchor="start")
+        left = 20 + 118 * number
+        picture.text(left, 22, title, size=13, bold=True, anchor="start")
         for heap, blocks in enumerate(heaps):
-            x, y = left + 33 * heap, top + 158
+            x, y = left + 33 * heap, 158
             for block in blocks:
                 if block == "#":
                     picture.block(x, y, 30, 18)
@@ -245,12 +245,12 @@ def draw_lessons(path):
                     color = "player_1" if block == "y" else "player_2"
                     picture.rect(x, y, 30, 18, color, radius=4, opacity=0.18, line=color)
                 y -= 8 if block == " " else 21
-            picture.text(x + 15, top + 188, "ABC"[heap], size=14, fill="muted")
+            picture.text(x + 15, 188, "ABC"[heap], size=14, fill="muted")
     picture.save(path, "A winning move in each of the first five lessons")
 
 
 def draw_lost_positions(path):
-    """Which positions of two heaps are lost, in three games."""
+    """Which positions of two heaps are losing positions, in three games."""
     games = (
         ("normal play", NimRules((7, 7), misere=False)),
         ("misère play", NimRules((7, 7))),
@@ -275,10 +275,10 @@ def draw_lost_positions(path):
                 opacity=0.85 if lost else 0.16,
             )
     picture.rect(38, 277, 14, 14, "flag", radius=3, opacity=0.85)
-    picture.text(60, 284, "lost", size=14, anchor="start")
-    picture.rect(110, 277, 14, 14, "good", radius=3, opacity=0.16)
-    picture.text(132, 284, "winning", size=14, anchor="start")
-    picture.save(path, "The lost positions of two heaps of up to seven")
+    picture.text(60, 284, "losing", size=14, anchor="start")
+    picture.rect(124, 277, 14, 14, "good", radius=3, opacity=0.16)
+    picture.text(146, 284, "winning", size=14, anchor="start")
+    picture.save(path, "The losing positions of two heaps of up to seven")
 
 
 def draw_step(path):
@@ -347,7 +347,7 @@ def draw_digit_network(path):
     color = "good" if won else "flag"
     picture.rect(612, 116, 112, 72, color, line=color, radius=10, opacity=0.12, line_width=2)
     picture.text(668, 140, "a digit is odd:", size=13)
-    picture.text(668, 164, "won" if won else "lost", size=19, bold=True, fill=color)
+    picture.text(668, 164, "winning" if won else "losing", size=19, bold=True, fill=color)
     picture.text(668, 206, "maximum over", size=14, fill="muted")
     picture.text(668, 224, "the digits", size=14, fill="muted")
     picture.save(path, "The digit network on 3-4-5: heaps, binary digits, the state of each digit, value")
@@ -399,7 +399,7 @@ def draw_q_table(path, agent, rules):
         picture.text(20, 102 + 42 * action, f"take {action + 1}", size=15, anchor="start")
     picture.rect(20, 221, 14, 14, "page", line="player_1", radius=3, line_width=3)
     picture.text(44, 228, "the agent's move in a winning position", size=14, anchor="start")
-    picture.text(330, 228, "4, 8, 12, …: lost positions", size=14, anchor="start", fill="flag")
+    picture.text(330, 228, "4, 8, 12, …: losing positions", size=14, anchor="start", fill="flag")
     picture.save(path, "The Q-values of every heap size and move after 1,000 games")
 
 

@@ -28,7 +28,7 @@ ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class Mastery:
-    """How well a policy plays a game, after Zhou and Riis (2022, arXiv:2205.12787).
+    """How well a policy plays a game, after Zhou and Riis (2026, arXiv:2205.12787).
 
     Attributes:
         expert: Expert mastery: the average probability of playing a winning move, over all winning positions. It

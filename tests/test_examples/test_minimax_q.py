@@ -83,7 +83,7 @@ def test_the_picture_names_the_piles(person, tmp_path):
         "1 from pile 2",
         "2 from pile 2",
     }
-    assert "-810.0" in text
+    assert "−810.0" in text
 
 
 def test_a_session(person, capsys):
