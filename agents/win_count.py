@@ -123,16 +123,16 @@ class WinCountAgent(TabularAgent):
         self._episode.append((self.table.row(observation), column))
         if terminated and reward:
             for past_row, past_column in self._episode:
-                self._count(past_row, past_column, won=reward > 0)
+                self._count(past_row, past_column, is_win=reward > 0)
 
     def end_episode(self) -> None:
         """Forgets the actions of the episode that has ended."""
         self._episode.clear()
 
-    def _count(self, row: int, column: int, won: bool) -> None:
+    def _count(self, row: int, column: int, is_win: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))
         counts: list[float] = self.table.values[row].tolist()  # each less 1, as the table stores them
-        if won:
+        if is_win:
             counts[column] += 1
         else:
             for alternative in legal:

@@ -18,7 +18,7 @@ from nim_env.check.options import Options
 from nim_env.check.players import LoadedPlayer, load_player
 from nim_env.evaluation.assessment import assess
 from nim_env.evaluation.diagnosis import findings
-from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
 from nim_env.rules import NimRules
 
@@ -145,11 +145,11 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     Returns:
         The probabilities of legal actions. The rest up to a sum of 1 is the probability of an illegal answer.
     """
-    asked = _MeasuredFunction(policy) if isinstance(policy, FunctionPolicy) else policy
+    asked = _MeasuredFunction(rules, policy) if isinstance(policy, FunctionPolicy) else policy
     return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
-class _MeasuredFunction(NimPolicy):
+class _MeasuredFunction(PolicyAttributes):
     """A function as a policy that is measured: every position is asked twice, and 30 times if any answers differ.
 
     Rare moves would be missed if only the positions whose first two answers differ were asked again, and always in
@@ -158,14 +158,15 @@ class _MeasuredFunction(NimPolicy):
 
     is_measurement = True
 
-    def __init__(self, policy: FunctionPolicy) -> None:
+    def __init__(self, rules: NimRules, policy: FunctionPolicy) -> None:
+        self.rules = rules
         self.policy = policy
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> Any:
         first, second = (self._answers(self.policy, observation, action_mask) for _ in range(2))
         if (first == second).all():
             return first
-        return self._answers(SampledPolicy(self.policy, _N_ANSWERS), observation, action_mask)
+        return self._answers(SampledPolicy(self.rules, self.policy, _N_ANSWERS), observation, action_mask)
 
     def _answers(self, policy: Policy, *positions: Any) -> Any:
         rows = ([array[i : i + 1] for array in positions] for i in _progress(len(positions[0])))

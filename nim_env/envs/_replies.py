@@ -19,7 +19,7 @@ from nim_env._internal.limits import chunks
 from nim_env.board import Board, States, TabulatedBoard
 from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists
 from nim_env.envs._results import StepResults
-from nim_env.policies import MixturePolicy, NimPolicy, Policy, TabularPolicy
+from nim_env.policies import MixturePolicy, Policy, PolicyAttributes, TabularPolicy
 
 
 class Replies:
@@ -146,7 +146,7 @@ class MixtureReplies(Replies):
 
 def is_fixed(policy: Any) -> bool:
     """Returns whether a policy always gives the same answer. False for a mixture, since its members can change."""
-    return policy is None or (isinstance(policy, NimPolicy) and policy.is_fixed)
+    return policy is None or (isinstance(policy, PolicyAttributes) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:

@@ -30,8 +30,8 @@ def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: Illeg
     :class:`Report` contains, is graded. :func:`nim_env.solver.response_values` returns the values of the best
     response in each position.
     """
-    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
-    return float(going_second[-1] + going_first[-1]) / 2  # the full heaps have the last index
+    values = response_values(rules, policy, illegal_action=illegal_action)
+    return float(values.going_second[-1] + values.going_first[-1]) / 2  # the full heaps have the last index
 
 
 def mixed_exploitability(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nim_env._internal.checks import checked_bool
 from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
 from nim_env.rules import NimRules
-from nim_env.solver import ExpectedReturns, iter_positions
+from nim_env.solver import ExpectedReturns, ValuesByOrder, iter_positions
 
 
 def win_probability(
@@ -36,10 +36,10 @@ def win_probability(
     """
     if moves_first is not None:
         checked_bool("moves_first", moves_first)
-    going_first, going_second = win_probabilities(rules, policy, opponent, illegal_action=illegal_action)
+    wins = win_probabilities(rules, policy, opponent, illegal_action=illegal_action)
     if moves_first is None:
-        return float(going_first[-1] + going_second[-1]) / 2
-    return float(going_first[-1] if moves_first else going_second[-1])
+        return float(wins.going_first[-1] + wins.going_second[-1]) / 2
+    return float(wins.going_first[-1] if moves_first else wins.going_second[-1])
 
 
 def win_probabilities(
@@ -48,7 +48,7 @@ def win_probabilities(
     opponent: PolicyLike | OpponentPool,
     *,
     illegal_action: IllegalAction | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> ValuesByOrder:
     """Computes the exact probability that ``policy`` wins from each position, by backward induction.
 
     Args:
@@ -58,9 +58,8 @@ def win_probabilities(
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        Two arrays, float64 of shape ``(n_positions,)``, by the index of the position: if ``policy`` moves first,
-        and if it moves second. In the empty position the game is over. In misère play the player to move has won
-        there, in normal play the other one.
+        The probabilities if ``policy`` moves first and if it moves second. In the empty position the game is over.
+        In misère play the player to move has won there, in normal play the other one.
     """
     players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
@@ -71,12 +70,12 @@ def win_probabilities(
         for player, of_player in zip(players, games, strict=True):
             moves = batch.moves_of(player)
             for wins, reply in zip(of_player, replies, strict=True):
-                wins.enter(batch, moves, reply)
+                wins.add_batch(batch, moves, reply)
     going_first, going_second = np.zeros((2, rules.n_positions))
     for chance, wins in zip(np.outer(own_chances, other_chances).flat, chain(*games), strict=True):
         going_first += chance * wins.going_first
         going_second += chance * wins.going_second
-    return going_first, going_second
+    return ValuesByOrder(going_first, going_second)
 
 
 def payoff_matrix(

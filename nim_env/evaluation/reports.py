@@ -134,10 +134,10 @@ def report(
     wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]
     for batch in batches:
         moves = batch.moves_of(player)
-        table.enter(batch, moves)
-        response.enter(batch, None, moves)
+        table.add_batch(batch, moves)
+        response.add_batch(batch, None, moves)
         for opponent, against in zip(opponents, wins, strict=True):
-            against.enter(batch, moves, batch.moves_of(opponent))
+            against.add_batch(batch, moves, batch.moves_of(opponent))
     mastery = table.mastery()
     exploitabilities = (response.going_second + response.going_first) / 2
     from_start = [float(against.going_first[-1] + against.going_second[-1]) / 2 for against in wins]

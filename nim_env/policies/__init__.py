@@ -21,7 +21,7 @@ This package imports the game alone. The solver, the environments and the evalua
 """
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
-from nim_env.policies.base import NimPolicy, Policy
+from nim_env.policies.base import Policy, PolicyAttributes
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.composite import EncodedPolicy, MixturePolicy, SampledPolicy
 from nim_env.policies.functions import (
@@ -54,10 +54,10 @@ __all__ = [
     "MixturePolicy",
     "MoveProbabilities",
     "MovesPolicy",
-    "NimPolicy",
     "OpponentPool",
     "Player",
     "Policy",
+    "PolicyAttributes",
     "PolicyLike",
     "RandomPolicy",
     "SampledPolicy",

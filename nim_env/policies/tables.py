@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from nim_env._internal import limits
 from nim_env._internal.limits import chunks
 from nim_env.policies.arguments import PolicyLike, checked_player
-from nim_env.policies.base import NimPolicy
+from nim_env.policies.base import PolicyAttributes
 from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
 
 
-class TabularPolicy(NimPolicy, is_fixed=True):
+class TabularPolicy(PolicyAttributes, is_fixed=True):
     """A policy that looks its probabilities up in a table.
 
     Args:

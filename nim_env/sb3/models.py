@@ -24,7 +24,7 @@ from nim_env._internal import limits
 from nim_env.encodings import encoding_of
 from nim_env.envs.gym_env import NimEnv
 from nim_env.evaluation import ValueFunction
-from nim_env.policies import NimPolicy, Policy, tabulate
+from nim_env.policies import Policy, PolicyAttributes, tabulate
 from nim_env.rules import NimRules
 
 # How to get the scores of all actions from a network, by an attribute that only networks of this kind have: an
@@ -39,7 +39,7 @@ _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
 }
 
 
-class ModelPolicy(NimPolicy):
+class ModelPolicy(PolicyAttributes):
     """A model of Stable-Baselines3 or sb3-contrib as a player: an opponent, or a policy to evaluate.
 
     For example::
