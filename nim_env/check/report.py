@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from nim_env import evaluation, policies
 from nim_env.check import specification
+from nim_env.check.entries import Entry
 from nim_env.check.foreign_code import running_code_of
 from nim_env.check.options import Options
 from nim_env.check.players import LoadedPlayer, load_player
-from nim_env.evaluation.assessment import assess
+from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
@@ -27,7 +28,7 @@ _N_ANSWERS = 30  # of a function that draws its moves, in each position
 _ROUNDING = 1e-9  # of the sum of probabilities
 
 
-def examine(name: str, options: Options) -> dict[str, Any]:
+def examine(name: str, options: Options) -> Entry:
     """Finds out how good a player is and what is wrong with it, and draws its picture if it was asked for.
 
     Args:
@@ -35,8 +36,7 @@ def examine(name: str, options: Options) -> dict[str, Any]:
         options: The options of the command line.
 
     Returns:
-        The entry of the player in the file that ``--json`` writes, with ``error`` None. ``share`` is expert
-        mastery on a scale on which random play has 0 and perfect play has 1.
+        The entry of the player.
 
     Raises:
         ValueError: If the player cannot be judged, for example if the board is too large or if its code fails.
@@ -50,8 +50,8 @@ def examine(name: str, options: Options) -> dict[str, Any]:
     with running_code_of(name, "when it plays"):
         policy = probabilities_of(rules, player.policy)
     q_values = _values_everywhere(player, name)
-    told = {} if q_values is None else _known_of_training(player, name, options)
-    mastery, mistakes, diagnosis = assess(rules, policy, q_values, is_mask_required=False, **told)
+    facts = TrainingFacts() if q_values is None else _facts_of_training(player, name, options)
+    mastery, mistakes, diagnosis = assess(rules, policy, q_values, facts, is_mask_required=False)
     unanswered = _find_unanswered(player, policy)
     wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
     result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
@@ -61,21 +61,20 @@ def examine(name: str, options: Options) -> dict[str, Any]:
         place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
         title = f"{Path(name).name}: {result}{place}"
         options.picture.write_text(position_map(mastery, title), encoding="utf-8")
-    return {
-        "player": name,
-        "error": None,
-        "game": str(rules),
-        **report.to_dict(),
-        "share": 1.0 if by_chance == 1 else (report.expert - by_chance) / (1 - by_chance),
-        "won_positions": mastery.won_positions,
-        "mistakes": len(mastery.mistake_indices),
-        "first_mistakes": mistakes,
-        "remarks": [*filter(None, [player.remark]), *_remarks(policy, unanswered)],
-        "result": result,
-        "bugs_in": bugs_in,
-        "findings": diagnosis.findings,
-        "verdict": verdict,
-    }
+    return Entry(
+        player=name,
+        game=str(rules),
+        figures=report.to_dict(),
+        share=1.0 if by_chance == 1 else (report.expert - by_chance) / (1 - by_chance),
+        won_positions=mastery.won_positions,
+        mistakes=len(mastery.mistake_indices),
+        first_mistakes=mistakes,
+        remarks=[*filter(None, [player.remark]), *_remarks(policy, unanswered)],
+        result=result,
+        bugs_in=bugs_in,
+        findings=diagnosis.findings,
+        verdict=verdict,
+    )
 
 
 def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
@@ -102,20 +101,20 @@ def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
         return np.asarray(player.values(player.rules.all_positions()))
 
 
-def _known_of_training(player: LoadedPlayer, name: str, options: Options) -> dict[str, Any]:
-    """What the options and the player's file say about its training: arguments of the diagnosis."""
+def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
+    """What the options and the player's file say about its training."""
     earlier = None
     if player.is_trained:
         earlier = _values_everywhere(_load(name, options, round(_EARLIER * options.episodes)), name)
     follows_course = hasattr(player.make and player.make(), "best_future_reward")
-    return {
-        "opponent": options.opponent and load_player(options.opponent, player.rules).policy,
-        "discount": next(number for number in (options.discount, player.discount, 1.0) if number is not None),
-        "earlier": earlier,
-        "rewards": options.rewards and tuple(options.rewards),
-        "initial": player.initial if options.initial is None else options.initial,
-        "on_policy": options.on_policy or player.on_policy or (False if follows_course else None),
-    }
+    return TrainingFacts(
+        opponent=load_player(options.opponent, player.rules).policy if options.opponent else None,
+        discount=next(number for number in (options.discount, player.discount, 1.0) if number is not None),
+        earlier=earlier,
+        rewards=(options.rewards[0], options.rewards[1]) if options.rewards else None,
+        initial=player.initial if options.initial is None else options.initial,
+        on_policy=options.on_policy or player.on_policy or (False if follows_course else None),
+    )
 
 
 def _summary(

@@ -17,7 +17,7 @@ import numpy as np
 from nim_env._internal.caching import StateCache, shared_instance
 from nim_env._internal.limits import chunks
 from nim_env.board import Board, States, TabulatedBoard
-from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists
+from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists, Start
 from nim_env.envs._results import StepResults
 from nim_env.policies import MixturePolicy, Policy, PolicyAttributes, TabularPolicy
 
@@ -41,12 +41,12 @@ class Replies:
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
-    def check_start(self, start: str) -> None:
+    def check_start(self, start: Start) -> None:
         """Raises ValueError if the opponent can move first but every opening move would end the game."""
         if start in ("opponent", "random"):
             self._distribution.check_opening()
 
-    def draw_start(self, start: str, results: StepResults, generator: np.random.Generator) -> int:
+    def draw_start(self, start: Start, results: StepResults, generator: np.random.Generator) -> int:
         """Draws the state in which the agent makes its first move, in a single game."""
         if start == "anywhere":
             return int(self.board.sample_positions(generator))
@@ -60,7 +60,7 @@ class Replies:
         weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
         return int(self._distribution.draw(np.int64(state), weights, generator.random()))
 
-    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+    def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         """Draws the states after the replies in many games, shape ``(n,)``.
 
         A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
@@ -103,7 +103,7 @@ class FixedReplies(Replies):
             for part in chunks(board.n_positions - 1, board.rules.n_actions, start=1):
                 self._distribution.weights(np.arange(part.start, part.stop, dtype=np.int64))
 
-    def check_start(self, start: str) -> None:
+    def check_start(self, start: Start) -> None:
         if start in ("opponent", "random"):
             self._cache[self.board.new_game]  # raises an error if there is no opening move
 
@@ -113,7 +113,7 @@ class FixedReplies(Replies):
         slot = int(scaled)
         return states[slot] if keep is None or scaled - slot < keep[slot] else aliases[slot]
 
-    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+    def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         if self.batch_lists is None:
             return super().draw_batch(states, start, generator)
         return self.batch_lists.for_start(start).draw(states, generator.random(len(states)))
@@ -131,7 +131,7 @@ class MixtureReplies(Replies):
     def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
         return self._updated().draw(state, results, generator)
 
-    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+    def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         return self._updated().draw_batch(states, start, generator)
 
     def _updated(self) -> Replies:

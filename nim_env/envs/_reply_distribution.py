@@ -11,7 +11,7 @@ An episode has one of four *starts*, which determine the state in which the agen
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from nim_env.board import Board, States
 from nim_env.policies import Player, Policy
 from nim_env.policies.built_in import UniformPolicy
 
-STARTS = ("agent", "opponent", "random", "anywhere")
+Start: TypeAlias = Literal["agent", "opponent", "random", "anywhere"]
+STARTS: tuple[Start, ...] = get_args(Start)
 
 ReplyList: TypeAlias = tuple[int, list[int], list[int], list[float] | None]
 """One list in plain Python numbers, from which a single game draws faster.
@@ -95,7 +96,7 @@ class ReplyLists:
     def __init__(self, distribution: ReplyDistribution) -> None:
         self._distribution = distribution
         self._board = distribution.board
-        self._by_start: dict[str, AliasLists] = {}
+        self._by_start: dict[Start, AliasLists] = {}
 
     def of_state(self, state: int) -> ReplyList:
         """Returns the list of one state. On a small board, the lists of all states are made at once.
@@ -114,7 +115,7 @@ class ReplyLists:
         keep = None if lists.keep is None else lists.keep[slots].tolist()
         return n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep
 
-    def for_start(self, start: str) -> AliasLists:
+    def for_start(self, start: Start) -> AliasLists:
         """Returns a list for every state. The list of ``new_game`` has the first states of episodes.
 
         Raises ValueError if that list is empty, since the opponent has no opening move.
@@ -151,7 +152,7 @@ class ReplyLists:
         return alias_lists(weights).mapped(lambda lists, actions: after(states[lists], actions))
 
 
-def start_index(board: Board, start: str) -> int:
+def start_index(board: Board, start: Start) -> int:
     """Returns the number of the list for a start in :attr:`ReplyLists.all_lists`."""
     return board.n_states + STARTS.index(start)
 

@@ -20,6 +20,7 @@ from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
 from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
 from nim_env.envs._opponents import Opponents, OpponentSampler, Roster
+from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
@@ -271,7 +272,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
-    def _restart(self, games: _Games, envs: NDArray[np.intp], start: str, starts: States | None = None) -> None:
+    def _restart(self, games: _Games, envs: NDArray[np.intp], start: Start, starts: States | None = None) -> None:
         """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.drawn_for(envs, self._sampler, start, generator)
