@@ -64,7 +64,7 @@ class Board:
     """
 
     def __init__(self, rules: NimRules) -> None:
-        limits.check_size(rules.n_positions, limits.STATES, f"positions of {rules}", "use smaller heaps")
+        limits.check_size(rules.n_positions, limits.BOARD_POSITIONS, f"positions of {rules}", "use smaller heaps")
         self.rules = rules
         n = rules.n_positions
         self.n_positions = n
@@ -259,5 +259,5 @@ class LargeBoard(Board):
 
 def batch_board(rules: NimRules) -> Board:
     """Returns the board for many games at once, the same object for every call with this game."""
-    is_small = rules.n_positions * rules.n_actions <= limits.TABULATED
+    is_small = rules.n_positions * rules.n_actions <= limits.TABULATED_ENTRIES
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

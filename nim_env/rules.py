@@ -82,7 +82,7 @@ class NimRules:
         remedy = "use smaller heaps or a smaller max_take"
         limits.check_size(n_actions, limits.ACTIONS, "actions", remedy)
         pairs = f"pairs of an action and one of {len(sizes):,} heaps"
-        limits.check_size(n_actions * len(sizes), limits.PAIRS, pairs, remedy)
+        limits.check_size(n_actions * len(sizes), limits.HEAPS_TIMES_ACTIONS, pairs, remedy)
         object.__setattr__(self, "heaps", sizes)
         object.__setattr__(self, "max_take", None if limit >= max(sizes) else limit)  # None if it never matters
         object.__setattr__(self, "misere", checked_bool("misere", misere))
@@ -193,7 +193,9 @@ class NimRules:
         Raises ValueError if they would hold more than 100 million heap sizes (800 MB).
         """
         n_sizes = self.n_positions * self.n_heaps
-        limits.check_size(n_sizes, limits.LISTED, f"heaps in all positions of {self}", "use smaller heaps")
+        limits.check_size(
+            n_sizes, limits.LISTED_HEAP_SIZES, f"heaps in all positions of {self}", "use smaller heaps"
+        )
         return self.from_index(np.arange(self.n_positions))
 
     def action(self, heap: int, count: int) -> int:

@@ -87,7 +87,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     """Reads the command line.
 
     Args:
-        arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
+        arguments: The arguments after ``python -m nim_env``. ``None`` for the arguments of this process.
 
     Returns:
         The options.
@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Judges the files, each in a process of its own, and prints the results.
 
     Args:
-        arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
+        arguments: The arguments after ``python -m nim_env``. ``None`` for the arguments of this process.
 
     Returns:
         The exit status, which is 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a

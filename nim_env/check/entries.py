@@ -56,7 +56,7 @@ class Entry:
     verdict: str
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the attributes by name, with the figures among them, and ``error``, which is None."""
+        """Returns the attributes by name, with the figures among them, and ``error``, which is ``None``."""
         attributes = dict(vars(self))
         player, game, figures = (attributes.pop(name) for name in ("player", "game", "figures"))
         return {"player": player, "error": None, "game": game, **figures, **attributes}

@@ -41,17 +41,17 @@ class LoadedPlayer:
     Attributes:
         rules: The game.
         policy: The policy that it plays.
-        values: Its values as a function of positions. None if it has no values.
+        values: Its values as a function of positions. ``None`` if it has no values.
         remark: A sentence about its values. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
-        discount: The discount of its training, which a model's file contains. None if it is not known.
-        on_policy: For a critic, the policy to which its values belong; None for all other values. This policy
+        discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
+        on_policy: For a critic, the policy to which its values belong; ``None`` for all other values. This policy
             draws its moves as in training, while ``policy`` plays the best moves. A model that was trained without
             masks has probabilities of illegal actions, which lose at once.
-        initial: The value that its method returns for a pair that is missing from its dictionary. None if this is
-            not known.
-        make: A function that makes a new player of the same class. None unless the player has a dictionary ``q``
-            with keys such as ``((1, 3, 5, 7), (0, 1))``.
+        initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
+            is not known.
+        make: A function that makes a new player of the same class. ``None`` unless the player has a dictionary
+            ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``.
     """
 
     rules: NimRules
@@ -66,7 +66,7 @@ class LoadedPlayer:
 
     @property
     def state_values(self) -> ValueFunction | None:
-        """The best Q-value of each position, for the player to move. None if the player has no values."""
+        """The best Q-value of each position, for the player to move. ``None`` if the player has no values."""
         values = self.values
         if values is None:
             return None

@@ -103,8 +103,8 @@ def describe_error(error: BaseException, name: str, where: str) -> str:
 def player_factory(player: Any) -> Callable[[], Any] | None:
     """Returns a function that makes new players of the class of a given one.
 
-    If the class needs arguments, a new player is a copy with an empty table. The result is None unless the player
-    has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
+    If the class needs arguments, a new player is a copy with an empty table. The result is ``None`` unless the
+    player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
     """
     first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
     has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]

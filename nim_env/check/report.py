@@ -94,7 +94,7 @@ def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specifica
 
 
 def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
-    """The values of a player in all positions; None if it has no values."""
+    """The values of a player in all positions; ``None`` if it has no values."""
     if player.values is None:
         return None
     with running_code_of(name, "when its values are asked"):

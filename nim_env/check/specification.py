@@ -170,7 +170,7 @@ def _drawn_update(question: _Question, generator: random.Random) -> _Update:
 
 
 def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
-    """A call of ``get_q_value`` for a random action; None in the finished game, which has no actions."""
+    """A call of ``get_q_value`` for a random action; ``None`` in the finished game, which has no actions."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -183,7 +183,7 @@ def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
 
 
 def _call_of_update_q_value(question: _Question, alpha: float, generator: random.Random) -> _ExpectedCall | None:
-    """A call of ``update_q_value`` for a random action; None in the finished game, and if alpha is not known."""
+    """A call of ``update_q_value`` for a random action; ``None`` in the finished game or if there is no alpha."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -195,7 +195,7 @@ def _call_of_update_q_value(question: _Question, alpha: float, generator: random
 
 
 def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
-    """A call of ``choose_action``; None in the finished game, in which every action is wrong."""
+    """A call of ``choose_action``; ``None`` in the finished game, in which every action is wrong."""
     values = question.values
     if not values:
         return None
@@ -209,8 +209,8 @@ class _Test(NamedTuple):
 
     Attributes:
         n_arguments: The number of its arguments, including the position.
-        make_call: Makes a call in a position, given the player's alpha and a random generator. None if there is
-            nothing to ask.
+        make_call: Makes a call in a position, given the player's alpha and a random generator. ``None`` if there
+            is nothing to ask.
     """
 
     n_arguments: int
@@ -288,7 +288,7 @@ def _actions(state: State) -> list[Action]:
 
 
 def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
-    """A table with the values of a position in the order of its actions. None leaves a pair unseen."""
+    """A table with the values of a position in the order of its actions. ``None`` leaves a pair unseen."""
     pairs = zip(_actions(state), values, strict=True)
     return {(state, action): value for action, value in pairs if value is not None}
 

@@ -25,10 +25,10 @@ class FoundValues(NamedTuple):
     """The values of a player.
 
     Attributes:
-        values: The values as a function of positions. None if there are none.
+        values: The values as a function of positions. ``None`` if there are none.
         remark: A sentence about the values. Empty if there is nothing to say.
-        initial: The value that its method returns for a pair that is missing from its dictionary. None if this is
-            not known.
+        initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
+            is not known.
     """
 
     values: QFunction | None
@@ -169,7 +169,7 @@ def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDA
 
 
 def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: NimRules) -> float | None:
-    """The value of the first pair that a dictionary lacks, by the player's own method; None if it is unknown."""
+    """The value of the first pair that a dictionary lacks, by the player's method; ``None`` if it is unknown."""
     pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
     missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
     if missing is None:

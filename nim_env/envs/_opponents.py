@@ -142,7 +142,7 @@ class Roster:
         if start not in self._joined_lists:
             parts = [each.replies.batch_lists for each in self.everyone]
             lists = [part.all_lists for part in parts if part is not None]
-            is_joined = len(lists) == len(parts) and sum(map(len, lists)) <= limits.JOINED
+            is_joined = len(lists) == len(parts) and sum(map(len, lists)) <= limits.JOINED_REPLIES
             first = np.arange(len(parts)) * self._n_lists  # the first list of each opponent
             new_game, index = first + self.board.new_game, first + start_index(self.board, start)
             self._joined_lists[start] = joined(lists).redirected(new_game, index) if is_joined else None

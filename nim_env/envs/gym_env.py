@@ -247,7 +247,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         rules = self.rules
         n_entries = rules.n_positions * rules.n_actions
         try:
-            limits.check_size(n_entries, limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")
+            limits.check_size(
+                n_entries, limits.TRANSITION_ENTRIES, "positions times actions of P", "use smaller heaps"
+            )
             replies = tabulate(rules, policy, np.float64).probabilities
         except ValueError as error:
             raise AttributeError(f"there is no P: {error}") from None

@@ -55,7 +55,7 @@ def assess(
     Args:
         rules: The game.
         policy: The player's moves.
-        values: Its values, as :func:`diagnose` takes them. None if it has none.
+        values: Its values, as :func:`diagnose` takes them. ``None`` if it has none.
         facts: What is known about its training.
         is_mask_required: Whether the values of a player that plays illegal actions do not count. The diagnosis is
             then the missing mask.

@@ -75,8 +75,8 @@ def play_match(
         opponent: The other player, likewise.
         games: The number of games, at least 1.
         seed: The seed for drawing actions and members of pools.
-        moves_first: Whether ``policy`` moves first. None to let it move first in every other game, including the
-            first.
+        moves_first: Whether ``policy`` moves first. ``None`` to let it move first in every other game, including
+            the first.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -99,7 +99,7 @@ def play_match(
     for i, player in enumerate(strategies[0][0]):
         for j, reply in enumerate(strategies[1][0]):
             of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH):
+            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH_ENTRIES):
                 wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
     return MatchResult(wins, games)
 

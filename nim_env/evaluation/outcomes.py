@@ -28,7 +28,7 @@ def win_probability(
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
         opponent: The other player, likewise.
-        moves_first: Whether ``policy`` moves first. None for the mean of both orders.
+        moves_first: Whether ``policy`` moves first. ``None`` for the mean of both orders.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -99,7 +99,7 @@ def payoff_matrix(
     Args:
         rules: The game.
         rows: The policies that move first. A pool is one row: a member is drawn for each game.
-        columns: The policies that move second, likewise. None for the same as ``rows``.
+        columns: The policies that move second, likewise. ``None`` for the same as ``rows``.
         illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
 
     Returns:

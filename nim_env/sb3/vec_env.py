@@ -133,7 +133,7 @@ class NimVecEnv(VecEnv):
         """Calls a method of the vector environment once, for all environments.
 
         If the method has a result for each environment, as ``action_masks`` does, the results of ``indices`` are
-        returned. If it returns None, as ``set_opponent`` does, the result is None for each of them.
+        returned. If it returns ``None``, as ``set_opponent`` does, the result is ``None`` for each of them.
         """
         if method_name == "action_masks":  # sb3-contrib calls it at every step
             return self._for_indices(indices, self._masks or self._mask_rows())

@@ -400,6 +400,6 @@ def test_too_many_beliefs_are_refused(monkeypatch):
     large = NimRules((100, 100, 100))
     with pytest.raises(ValueError, match="policies"):
         evaluation.mixed_exploitability(large, OpponentPool(large, ["random", "expert"]))
-    monkeypatch.setattr(limits, "BELIEFS", 10_000)
+    monkeypatch.setattr(limits, "MOVES_FROM_BELIEFS", 10_000)
     with pytest.raises(ValueError, match=r"beliefs.*10,000"):
         evaluation.mixed_exploitability(STANDARD, OpponentPool(STANDARD, [random_table(STANDARD, 0), "random"]))
