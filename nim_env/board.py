@@ -206,7 +206,7 @@ class TabulatedBoard(Board):
         super().__init__(rules)
         self._tables: dict[Any, NDArray[Any]] = {}  # by the method of Board, with a row for each state
         self._n_actions = rules.n_actions
-        self._has_next_states = 2 * self.n_positions * rules.n_actions <= limits.TABULATED_MOVES
+        self._has_next_states = 2 * rules.n_pairs <= limits.TABULATED_MOVES
 
     positions = _from_table(Board.positions)
     is_over = _from_table(Board.is_over)
@@ -259,5 +259,5 @@ class LargeBoard(Board):
 
 def batch_board(rules: NimRules) -> Board:
     """Returns the board for many games at once, the same object for every call with this game."""
-    is_small = rules.n_positions * rules.n_actions <= limits.TABULATED_ENTRIES
+    is_small = rules.n_pairs <= limits.TABULATED_PAIRS
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

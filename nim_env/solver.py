@@ -250,8 +250,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
-    n_entries = rules.n_positions * rules.n_actions
-    limits.check_size(n_entries, limits.SWEPT_ENTRIES, f"positions times actions of {rules}", remedy)
+    limits.check_size(rules.n_pairs, limits.SWEPT_PAIRS, f"positions times actions of {rules}", remedy)
     return _position_batches(Board(rules))
 
 

@@ -38,7 +38,7 @@ MASK_ENTRIES = 2**32
 """Entries of the action masks of a vector environment, its number of games times actions. At one byte each, they
 take 4 GB. The environment refuses more."""
 
-TABULATED_ENTRIES = 2**25
+TABULATED_PAIRS = 2**25
 """Positions times actions of a board with tables. The board 1-3-5-7-9-11-13 has 31.6 million. A larger board
 computes masks, positions and rewards at each step."""
 
@@ -51,7 +51,7 @@ TABULATED_NUMBERS = 2**22
 """Positions times numbers per observation in the table of observations, which takes at most 64 MB. Above it,
 observations are computed at each step."""
 
-TRANSITION_ENTRIES = 100_000
+TRANSITION_PAIRS = 100_000
 """Positions times actions of the dictionary ``env.unwrapped.P``, about 100 MB. Larger games have no ``P``."""
 
 JOINED_REPLIES = 2**22
@@ -70,7 +70,7 @@ MATCH_ENTRIES = 2**20
 """Games times actions played at once in a match. Longer matches are played in parts. The value must not change: a
 different one would give each seed different games."""
 
-POLICY_ENTRIES = 50_000_000
+POLICY_PAIRS = 50_000_000
 """Positions times actions of a policy in a table, 400 MB as float64. ``tabulate`` refuses more. For
 ``mixed_exploitability`` it limits this number times the number of policies."""
 
@@ -78,7 +78,7 @@ PREPARED_REPLIES = 2**14
 """Positions times actions of a board for which a single game prepares the replies to all states at its first step,
 which takes about a millisecond. On larger boards it prepares them for each state at the first visit."""
 
-SNAPSHOT_ENTRIES = 2_000_000
+SNAPSHOT_PAIRS = 2_000_000
 """Positions times actions of a snapshot of a network that is stored as a table of float32, 8 MB. In larger games a
 snapshot is a copy of the network."""
 
@@ -93,7 +93,7 @@ REPORTED_POSITIONS = 10_000_000
 """Positions in a report, which keeps about 120 bytes for each: 1.2 GB. ``evaluation.report`` refuses more. The
 functions for individual metrics take larger games."""
 
-SWEPT_ENTRIES = 10_000_000_000
+SWEPT_PAIRS = 10_000_000_000
 """Positions times actions in a sweep of the solver. At this size it takes minutes, or hours with a slow policy.
 The solver refuses more."""
 

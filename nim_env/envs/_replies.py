@@ -19,7 +19,7 @@ from nim_env._internal.limits import chunks
 from nim_env.board import Board, States, TabulatedBoard
 from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists, Start
 from nim_env.envs._results import StepResults
-from nim_env.policies import MixturePolicy, Policy, PolicyAttributes, TabularPolicy
+from nim_env.policies import MixturePolicy, OpponentPool, Policy, PolicyAttributes, TabularPolicy
 
 
 class Replies:
@@ -136,12 +136,17 @@ class MixtureReplies(Replies):
 
     def _updated(self) -> Replies:
         """Returns the replies of the mixture as it is now. They are made anew when the mixture has changed."""
-        members = self._mixture.policies, self._mixture.weights
+        members = members_of(self._mixture)
         if members != self._members:
-            kind = FixedReplies if all(map(is_fixed, self._mixture.policies)) else Replies
+            kind = FixedReplies if all(map(is_fixed, members[0])) else Replies
             self._current = kind(self.board, self._mixture)
-            self._members = self._mixture.policies, self._mixture.weights[:]
+            self._members = members
         return self._current
+
+
+def members_of(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+    """Returns the members and the weights that a mixture has now. Any other policy is its own only member."""
+    return (policy.policies, tuple(policy.weights)) if isinstance(policy, MixturePolicy) else ((policy,), (1.0,))
 
 
 def is_fixed(policy: Any) -> bool:

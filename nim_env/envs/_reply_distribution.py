@@ -104,7 +104,7 @@ class ReplyLists:
         Raises ValueError if the list is empty, since the opponent has no opening move.
         """
         board = self._board
-        if board.n_positions * board.rules.n_actions <= limits.PREPARED_REPLIES:
+        if board.rules.n_pairs <= limits.PREPARED_REPLIES:
             lists, index = self.all_lists, state
         else:
             lists, index = self._new_lists(np.array([state], dtype=np.int64)), 0

@@ -163,10 +163,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.encoding = self._config.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
-        n_entries = self.num_envs * self.rules.n_actions
-        limits.check_size(
-            n_entries, limits.MASK_ENTRIES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer"
-        )
+        what = f"numbers in the masks of num_envs={num_envs:,}"
+        limits.check_size(self.num_envs * self.rules.n_actions, limits.MASK_ENTRIES, what, "use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.max_episode_steps: int | None = None
         if max_episode_steps not in (None, -1):

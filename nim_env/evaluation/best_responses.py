@@ -58,9 +58,8 @@ def mixed_exploitability(
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
     """
     players, probabilities = checked_strategy(pool, rules, illegal_action=illegal_action, name="pool")
-    n_entries = rules.n_positions * rules.n_actions * len(players)
     what = f"positions times actions times policies of {rules}"
-    limits.check_size(n_entries, limits.POLICY_ENTRIES, what, "use a smaller board")
+    limits.check_size(rules.n_pairs * len(players), limits.POLICY_PAIRS, what, "use a smaller board")
     search = _BeliefSearch(rules, players)
     beliefs = probabilities[None]
     start = np.array([search.board.full], dtype=np.intp)
@@ -71,9 +70,8 @@ def mixed_exploitability(
     while len(moves.rows):
         n_moves += len(moves.rows) * rules.n_actions
         what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
-        limits.check_size(
-            n_moves, limits.MOVES_FROM_BELIEFS, what, "use deterministic policies or a smaller board"
-        )
+        remedy = "use deterministic policies or a smaller board"
+        limits.check_size(n_moves, limits.MOVES_FROM_BELIEFS, what, remedy)
         played, positions, beliefs = search.play_round(moves, beliefs)
         rounds.append(played)
         moves = search.moves_from(positions)

@@ -60,19 +60,19 @@ class PolicyAttributes:
         cls.is_fixed = is_fixed
 
 
-class _ForeignAttributes(PolicyAttributes):
-    """The attributes of an agent or of somebody's own class, with the defaults for those that it lacks."""
-
-    def __init__(self, policy: Any) -> None:
-        for name in ("observation_space", "action_space", "fault", "is_measurement"):
-            setattr(self, name, getattr(policy, name, getattr(PolicyAttributes, name)))
-        if not isinstance(self.observation_space, Space):
-            self.observation_space = None
-
-
 def attributes_of(policy: Any) -> PolicyAttributes:
-    """Returns an object with the attributes of any policy, which is the policy itself if it inherits them."""
-    return policy if isinstance(policy, PolicyAttributes) else _ForeignAttributes(policy)
+    """Returns an object with the attributes of any policy, which is the policy itself if it inherits them.
+
+    An agent or somebody's own class can lack some of them, which then have their defaults.
+    """
+    if isinstance(policy, PolicyAttributes):
+        return policy
+    attributes = PolicyAttributes()
+    for name in ("observation_space", "action_space", "fault", "is_measurement"):
+        setattr(attributes, name, getattr(policy, name, getattr(attributes, name)))
+    if not isinstance(attributes.observation_space, Space):
+        attributes.observation_space = None
+    return attributes
 
 
 def game_of(policy: Any) -> NimRules | None:

@@ -174,7 +174,7 @@ class ModelPolicy(PolicyAttributes):
 
         The copy is a table. In large games it is a network.
         """
-        if self.rules.n_positions * self.rules.n_actions <= limits.SNAPSHOT_ENTRIES:
+        if self.rules.n_pairs <= limits.SNAPSHOT_PAIRS:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
         copied = copy.copy(self)
         file = io.BytesIO()  # copy.deepcopy fails for networks that have just been trained
