@@ -94,7 +94,7 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
-            afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
+            afterstates[batch.indices[layer]] = -gamma * best_value(batch, layer, afterstates)
     return Solution(rules, afterstates)
 
 
@@ -179,11 +179,11 @@ class ExpectedReturns:
         for layer in batch.layers:
             indices = batch.indices[layer]
             self.going_first[indices] = (
-                batch.best(layer, self.going_second)
+                best_value(batch, layer, self.going_second)
                 if moves is None
-                else batch.expected(layer, self.going_second, moves, self.loss)
+                else expected_value(batch, layer, self.going_second, moves, self.loss)
             )
-            self.going_second[indices] = batch.expected(layer, self.going_first, replies, 1.0)
+            self.going_second[indices] = expected_value(batch, layer, self.going_first, replies, 1.0)
 
 
 class PositionBatch(NamedTuple):
@@ -209,38 +209,6 @@ class PositionBatch(NamedTuple):
         """Returns the moves of a player in the positions."""
         return player.query(self.heaps, self.action_mask, twice=True)
 
-    def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
-
-        ``values`` has the value of each position at its index, shape ``(n_positions,)``. The result is float64 of
-        shape ``(n_layer,)``.
-        """
-        next_values = values.take(self.next_indices[layer])
-        legal = self.action_mask[layer].view(np.bool_)
-        return next_values.max(axis=1, where=legal, initial=-np.inf)
-
-    def expected(
-        self, layer: slice, values: NDArray[np.float64], moves: MoveProbabilities, illegal_value: float
-    ) -> NDArray[np.float64]:
-        """Returns the mean value that the moves from each position of a layer lead to.
-
-        It is exactly 1 if all of these values are 1.
-
-        Args:
-            layer: The slice of the batch.
-            values: The value of every position by its index, shape ``(..., n_positions)``.
-            moves: The probabilities of the moves in the batch.
-            illegal_value: The value of an illegal action.
-
-        Returns:
-            The means, float64 of shape ``(..., n_layer)``.
-        """
-        weights = moves.probabilities[layer]
-        illegal = moves.illegal[layer]
-        next_values = values.take(self.next_indices[layer], axis=-1)
-        total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
-        return total / (weights.sum(axis=-1) + illegal)
-
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """Returns an iterator over all positions except the empty one, in batches, positions with fewer objects first.
@@ -259,3 +227,47 @@ def _position_batches(board: Board) -> Iterator[PositionBatch]:
         mask = board.masks(indices)
         next_indices = (board.moved(indices[:, None]) * mask).astype(np.intp, copy=False)
         yield PositionBatch(indices, board.heaps(indices), mask, next_indices, layers)
+
+
+def best_value(batch: PositionBatch, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
+
+    Args:
+        batch: The positions.
+        layer: The slice of the batch.
+        values: The value of every position by its index, shape ``(n_positions,)``.
+
+    Returns:
+        The largest values, float64 of shape ``(n_layer,)``.
+    """
+    next_values = values.take(batch.next_indices[layer])
+    legal = batch.action_mask[layer].view(np.bool_)
+    return next_values.max(axis=1, where=legal, initial=-np.inf)
+
+
+def expected_value(
+    batch: PositionBatch,
+    layer: slice,
+    values: NDArray[np.float64],
+    moves: MoveProbabilities,
+    illegal_value: float,
+) -> NDArray[np.float64]:
+    """Returns, for each position of a layer, the mean value that the moves of a player lead to.
+
+    It is exactly 1 if all of these values are 1.
+
+    Args:
+        batch: The positions.
+        layer: The slice of the batch.
+        values: The value of every position by its index, shape ``(..., n_positions)``.
+        moves: The probabilities of the moves in the batch.
+        illegal_value: The value of an illegal action.
+
+    Returns:
+        The means, float64 of shape ``(..., n_layer)``.
+    """
+    weights = moves.probabilities[layer]
+    illegal = moves.illegal[layer]
+    next_values = values.take(batch.next_indices[layer], axis=-1)
+    total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
+    return total / (weights.sum(axis=-1) + illegal)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nim_env._internal.checks import checked_bool
 from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
 from nim_env.rules import NimRules
-from nim_env.solver import ExpectedReturns, ValuesByOrder, iter_positions
+from nim_env.solver import ExpectedReturns, ValuesByOrder, expected_value, iter_positions
 
 
 def win_probability(
@@ -127,7 +127,8 @@ def payoff_matrix(
         for layer in batch.layers:
             for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
                 for i, moves_of_policy in enumerate(own_moves):
-                    other[:, i, batch.indices[layer]] = -batch.expected(layer, own[i], moves_of_policy, -1.0)
+                    returns = expected_value(batch, layer, own[i], moves_of_policy, -1.0)
+                    other[:, i, batch.indices[layer]] = -returns
     of_rows = _weighted(strategies[0], -payoffs[-1][:, :, -1].T)
     return _weighted(strategies[-1], of_rows.T).T
 
