@@ -196,9 +196,9 @@ class TabularAgent(AgentWithTable):
     """The base class of agents that learn Q-values in a table.
 
     It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
-    each action, and defines :meth:`q_values`, :meth:`state_dict` and :meth:`load_state_dict` with it. A subclass
-    defines :meth:`agents.Agent.act` and :meth:`agents.Agent.update`. The arguments are the same as for
-    :class:`agents.Agent`.
+    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
+    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
+    :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
     """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:

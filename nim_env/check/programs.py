@@ -26,7 +26,7 @@ _REMEDIES = {  # by a part of the error message; most programs with these errors
     "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
 }
 
-CHOICES = ("choose_action", "getMove")
+CHOICE_METHODS = ("choose_action", "getMove")
 """The names of methods that choose a player's move."""
 
 
@@ -52,7 +52,7 @@ def import_file(path: Path) -> dict[str, Any]:
 
 def has_choice_method(thing: Any) -> bool:
     """Returns whether an object or a class has a method that chooses a move."""
-    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICES)
+    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
 def required_parameters(function: Callable[..., Any]) -> list[str]:
