@@ -51,13 +51,7 @@ def parser() -> argparse.ArgumentParser:
     )
     option = check.add_argument
     option("files", nargs="+", metavar="FILE", help="a player, see below")
-    option(
-        "--heaps",
-        type=heap_sizes,
-        nargs="+",
-        default=[[1, 3, 5, 7]],
-        help="the starting heap sizes (default: 1 3 5 7)",
-    )
+    option("--heaps", type=heap_sizes, nargs="+", default=[[1, 3, 5, 7]], help="the heap sizes (default: 1 3 5 7)")
     option("--max-take", type=int, help="the maximum number of objects that a move can take (default: no limit)")
     option("--normal", action="store_true", help="the player who takes the last object wins (and does not lose)")
     option("--opponent", help="whom it learned against: random, take-N, expert or a file (default: itself)")
@@ -184,16 +178,11 @@ def _examine(name: str, options: Options) -> Entry | FailedEntry:
 def full_report(entry: Entry) -> str:
     """Returns the lines that are printed if there is only one player."""
     figures = {**entry.figures, "share": entry.share}
-    sentences = [*entry.remarks, f"verdict: {entry.verdict}"]
-    return "\n".join(
-        [
-            f"{entry.player} on {entry.game}",
-            *(f"{name:24} {number:.4f}" for name, number in figures.items()),
-            f"mistakes in {entry.mistakes} of {entry.won_positions} winning positions",
-            *entry.first_mistakes,
-            *(textwrap.fill(sentence, 80) for sentence in sentences),
-        ]
-    )
+    lines = [f"{entry.player} on {entry.game}"]
+    lines += [f"{name:24} {number:.4f}" for name, number in figures.items()]
+    lines += [f"mistakes in {entry.mistakes} of {entry.won_positions} winning positions", *entry.first_mistakes]
+    lines += [textwrap.fill(sentence, 80) for sentence in (*entry.remarks, f"verdict: {entry.verdict}")]
+    return "\n".join(lines)
 
 
 def summary_line(entry: Entry) -> str:

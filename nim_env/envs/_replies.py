@@ -43,8 +43,8 @@ class Replies:
 
     def check_start(self, start: Start) -> None:
         """Raises ValueError if the opponent can move first but every opening move would end the game."""
-        if start in ("opponent", "random"):
-            self._distribution.check_opening()
+        if start in ("opponent", "random") and not self._distribution.is_opening.any():
+            raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResults, generator: np.random.Generator) -> int:
         """Draws the state in which the agent makes its first move, in a single game."""

@@ -42,12 +42,14 @@ class ReplyDistribution:
     Attributes:
         board: The board.
         policy: The policy, or ``None`` in self-play, in which nobody replies.
+        is_opening: Whether each action is an opening move that does not end the game, bool of shape
+            ``(n_actions,)``.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
         self.board = board
         self.policy = policy
-        self._can_open = np.array(board.rules.offsets) != board.full  # for each action
+        self.is_opening = np.array(board.rules.offsets) != board.full
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
         """Returns numbers in proportion to the probabilities of the actions: shape ``(..., n_actions)``.
@@ -64,7 +66,7 @@ class ReplyDistribution:
         is_new = states == self.board.new_game
         if not is_new.any():
             return weights
-        is_possible = self._can_open | ~is_new[..., None]
+        is_possible = self.is_opening | ~is_new[..., None]
         return weights * is_possible.view(np.int8)
 
     def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
@@ -73,11 +75,6 @@ class ReplyDistribution:
             raise self.no_opening()
         actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
         return self.board.after_reply(states, actions)
-
-    def check_opening(self) -> None:
-        """Raises ValueError if every opening move on this board would end the game."""
-        if not self._can_open.any():
-            raise self.no_opening()
 
     def no_opening(self) -> ValueError:
         """Returns the error for an opponent that cannot move first."""

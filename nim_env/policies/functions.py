@@ -15,6 +15,8 @@ from nim_env.policies.base import PolicyAttributes
 from nim_env.policies.player import InvalidPolicyOutput
 from nim_env.rules import NimRules
 
+_OPTIONAL = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+
 
 class FunctionPolicy(PolicyAttributes):
     """Wraps a function ``(observation, action_mask) -> action`` on one position as a policy.
@@ -119,7 +121,7 @@ class MovesPolicy(FunctionPolicy):
         return self.rules.action(*answer)
 
 
-def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
+def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
     """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
 
     For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
@@ -154,7 +156,7 @@ class HeapPolicy(FunctionPolicy):
         return self.rules.action(0, answer)
 
 
-def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
+def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
     """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
 
     The function must have exactly one required argument and no argument with "mask" in its name. It is called
@@ -165,19 +167,14 @@ def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
         return None
     try:
-        takes_mask = any("mask" in name for name in inspect.signature(function).parameters)
-        if takes_mask or len(_required_parameters(function)) != 1 or np.ndim(function(rules.heaps[0])) > 0:
+        parameters = inspect.signature(function).parameters.values()
+        required = [p for p in parameters if p.default is p.empty and p.kind not in _OPTIONAL]
+        takes_mask = any("mask" in parameter.name for parameter in parameters)
+        if takes_mask or len(required) != 1 or np.ndim(function(rules.heaps[0])) > 0:
             return None
     except Exception:  # any other function can raise anything
         return None
     return HeapPolicy(rules, function)
-
-
-def _required_parameters(function: Callable[..., Any]) -> list[str]:
-    """Returns the names of the parameters that a caller of a function must pass."""
-    parameters = inspect.signature(function).parameters.values()
-    is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_optional]
 
 
 def _is_number(answer: Any) -> bool:

@@ -161,6 +161,8 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, i
     response = solver.best_response(rules, policy, **option)
     wins = evaluation.win_probabilities(rules, response, policy, illegal_action=illegal_action).going_first
     np.testing.assert_allclose(response.values(positions[1:]), 2 * wins[1:] - 1, atol=1e-12)
+    going_first = solver.response_values(rules, policy, **option).going_first
+    np.testing.assert_allclose(going_first[1:], 2 * wins[1:] - 1, atol=1e-12)
     assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
 
 

@@ -68,7 +68,8 @@ def test_a_policy_of_one_side_is_queried_where_it_moves(rules, side):
     ):
         wins = evaluation.win_probability(rules, from_openspiel(rules, best), "random", moves_first=side == 0)
         values = solver.response_values(rules, "random")
-        assert 2 * wins - 1 == pytest.approx(values[side][-1], abs=1e-12)
+        of_side = values.going_first if side == 0 else values.going_second
+        assert 2 * wins - 1 == pytest.approx(of_side[-1], abs=1e-12)
 
 
 def test_bots_play():
