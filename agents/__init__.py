@@ -23,7 +23,7 @@ __all__ = [
     "train",
 ]
 
-ALGORITHMS: dict[str, type[TabularAgent]] = {
+ALGORITHMS: dict[str, type[Agent]] = {
     "q-learning": QLearningAgent,
     "minimax-q": MinimaxQAgent,
     "win-counting": WinCountAgent,

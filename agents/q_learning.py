@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import checked_action, legal_columns
+from agents._checks import checked_action, legal_columns
 from agents.tables import TabularAgent
 
 ILLEGAL = -1e308  # added to the values of illegal actions; np.where and -inf would make training 1.1 times slower

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import TO_PLAY, Agent, check_n_players, check_spaces, checked_action, split_observation
+from agents._checks import check_n_players, check_spaces, checked_action, split_observation
+from agents.agent import TO_PLAY, Agent
 from agents.vector_training import EndedEpisodes, vector_episodes
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents.agent import TO_PLAY, Agent, check_n_players, split_observation
+from agents._checks import check_n_players, split_observation
+from agents.agent import TO_PLAY, Agent
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = list[NDArray[Any]]
@@ -39,16 +40,6 @@ class Step(NamedTuple):
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
 
-    @property
-    def acted(self) -> Indices:
-        """The environments in which the agent has acted."""
-        return self.has_acted.nonzero()[0]
-
-    @property
-    def ended(self) -> Indices:
-        """The environments in which an episode has ended."""
-        return self.is_over.nonzero()[0]
-
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
     """Learns from the first ``episodes`` episodes to begin, and yields the returns and lengths as they end."""
@@ -69,8 +60,8 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
             rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
         returns += rewards
         lengths += step.has_acted
-        ids = step.acted
-        ended = step.ended
+        ids = step.has_acted.nonzero()[0]
+        ended = step.is_over.nonzero()[0]
         if n_begun > episodes:
             ids = ids[numbers.take(ids) < episodes]
             ended = ended[numbers.take(ended) < episodes]

@@ -8,11 +8,11 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import checked_action, legal_columns
-from agents.tables import TabularAgent
+from agents._checks import checked_action, legal_columns
+from agents.tables import AgentWithTable
 
 
-class WinCountAgent(TabularAgent):
+class WinCountAgent(AgentWithTable):
     """An agent that counts, for every observation, how often each action was part of a won episode.
 
     It draws its actions at random, each legal action with a probability in proportion to its count. All counts
@@ -21,6 +21,8 @@ class WinCountAgent(TabularAgent):
     - After a win (a positive last reward), the count of each action that it took grows by 1.
     - After a loss (a negative last reward), the counts of the legal alternatives to each of its actions grow by 1.
     - After a draw or a truncated episode, nothing changes.
+
+    The table holds these counts, less 1, so the agent has no Q-values.
 
     The agent can be trained against an opponent in a single environment, but not by self-play and not in vector
     environments. It comes from a published program that learns simple Nim, system 5 in
@@ -41,7 +43,7 @@ class WinCountAgent(TabularAgent):
         action_space: A ``Discrete`` space.
         cutoff: When the counts of the legal actions at an observation sum to more than this, their minimum less 1
             is subtracted from each of them, so the smallest is 1 again. Differences between the actions then weigh
-            more, so the agent learns faster. The source calls this normalization. None turns it off.
+            more, so the agent learns faster. The source calls this normalization. ``None`` turns it off.
         seed: The seed of the agent's own random generator.
 
     Raises:
@@ -75,11 +77,7 @@ class WinCountAgent(TabularAgent):
         Returns:
             The count of each action, float64 of shape ``(..., n_actions)``.
         """
-        return super().q_values(observation) + 1
-
-    def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """Raises NotImplementedError, because the agent has :meth:`counts` instead."""
-        raise NotImplementedError(f"{type(self).__name__} has no Q-values; use counts() instead")
+        return self.table.values.take(self.table.rows(observation), axis=0) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """Draws a legal action in proportion to the counts, whether it explores or not."""
@@ -123,16 +121,16 @@ class WinCountAgent(TabularAgent):
         self._episode.append((self.table.row(observation), column))
         if terminated and reward:
             for past_row, past_column in self._episode:
-                self._count(past_row, past_column, won=reward > 0)
+                self._count(past_row, past_column, is_win=reward > 0)
 
     def end_episode(self) -> None:
         """Forgets the actions of the episode that has ended."""
         self._episode.clear()
 
-    def _count(self, row: int, column: int, won: bool) -> None:
+    def _count(self, row: int, column: int, is_win: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))
         counts: list[float] = self.table.values[row].tolist()  # each less 1, as the table stores them
-        if won:
+        if is_win:
             counts[column] += 1
         else:
             for alternative in legal:

@@ -99,7 +99,9 @@ def gains_of_responses(rules: NimRules, players: Pair) -> tuple[NDArray[np.float
     sum, so NashConv is the sum of the two results.
     """
     first, second = players
-    return solver.response_values(rules, first)[0], solver.response_values(rules, second)[1]
+    against_first = solver.response_values(rules, first).going_second
+    against_second = solver.response_values(rules, second).going_first
+    return against_first, against_second
 
 
 def independent_learners(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:

@@ -64,7 +64,7 @@ class Board:
     """
 
     def __init__(self, rules: NimRules) -> None:
-        limits.check_size(rules.n_positions, limits.STATES, f"positions of {rules}", "use smaller heaps")
+        limits.check_size(rules.n_positions, limits.BOARD_POSITIONS, f"positions of {rules}", "use smaller heaps")
         self.rules = rules
         n = rules.n_positions
         self.n_positions = n
@@ -206,7 +206,7 @@ class TabulatedBoard(Board):
         super().__init__(rules)
         self._tables: dict[Any, NDArray[Any]] = {}  # by the method of Board, with a row for each state
         self._n_actions = rules.n_actions
-        self._has_next_states = 2 * self.n_positions * rules.n_actions <= limits.TABULATED_MOVES
+        self._has_next_states = 2 * rules.n_pairs <= limits.TABULATED_MOVES
 
     positions = _from_table(Board.positions)
     is_over = _from_table(Board.is_over)
@@ -259,5 +259,5 @@ class LargeBoard(Board):
 
 def batch_board(rules: NimRules) -> Board:
     """Returns the board for many games at once, the same object for every call with this game."""
-    is_small = rules.n_positions * rules.n_actions <= limits.TABULATED
+    is_small = rules.n_pairs <= limits.TABULATED_PAIRS
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

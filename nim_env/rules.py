@@ -82,7 +82,7 @@ class NimRules:
         remedy = "use smaller heaps or a smaller max_take"
         limits.check_size(n_actions, limits.ACTIONS, "actions", remedy)
         pairs = f"pairs of an action and one of {len(sizes):,} heaps"
-        limits.check_size(n_actions * len(sizes), limits.PAIRS, pairs, remedy)
+        limits.check_size(n_actions * len(sizes), limits.HEAPS_TIMES_ACTIONS, pairs, remedy)
         object.__setattr__(self, "heaps", sizes)
         object.__setattr__(self, "max_take", None if limit >= max(sizes) else limit)  # None if it never matters
         object.__setattr__(self, "misere", checked_bool("misere", misere))
@@ -151,6 +151,11 @@ class NimRules:
         """The number of positions, including the empty one, an exact int of any size."""
         return math.prod(self.shape)
 
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs of a position and an action, which is the size of a table of action values."""
+        return self.n_positions * self.n_actions
+
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """The factors that turn heap sizes into an index, which is ``heaps @ strides``.
@@ -192,8 +197,8 @@ class NimRules:
 
         Raises ValueError if they would hold more than 100 million heap sizes (800 MB).
         """
-        n_sizes = self.n_positions * self.n_heaps
-        limits.check_size(n_sizes, limits.LISTED, f"heaps in all positions of {self}", "use smaller heaps")
+        what = f"heaps in all positions of {self}"
+        limits.check_size(self.n_positions * self.n_heaps, limits.LISTED_HEAP_SIZES, what, "use smaller heaps")
         return self.from_index(np.arange(self.n_positions))
 
     def action(self, heap: int, count: int) -> int:

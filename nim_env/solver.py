@@ -32,19 +32,19 @@ class Solution(UniformPolicy):
 
     Attributes:
         rules: The game.
-        table: The value of each position to the player who has just moved there (its afterstate value, Sutton and
-            Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by the position's index.
+        afterstates: The value of each position to the player who has just moved there (its afterstate value,
+            Sutton and Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by the position's index.
     """
 
     rules: NimRules
-    table: NDArray[np.float64] = field(repr=False)
+    afterstates: NDArray[np.float64] = field(repr=False)
 
     def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns the values of positions to the player who has just moved there, float64 of shape ``(...)``.
 
         ``heaps`` are positions, shape ``(..., n_heaps)``.
         """
-        return self.table[self.rules.index(heaps)]
+        return self.afterstates[self.rules.index(heaps)]
 
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns the value of each move to the player who makes it, float64 of shape ``(..., n_actions)``.
@@ -53,7 +53,7 @@ class Solution(UniformPolicy):
         """
         legal = self.rules.action_mask(heaps)
         next_indices = Board(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
-        return np.where(legal, self.table[next_indices], -np.inf)
+        return np.where(legal, self.afterstates[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns the values of positions to the player to move under best play, float64 of shape ``(...)``.
@@ -62,7 +62,7 @@ class Solution(UniformPolicy):
         player to move, whose opponent has taken the last object.
         """
         best = self.q_values(heaps).max(axis=-1)
-        return np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
+        return np.where(self.rules.is_over(heaps), -self.afterstates[0], best)[()]
 
     def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
         """Returns the best moves, int8 of shape ``(..., n_actions)``; ``action_mask`` is ignored."""
@@ -94,7 +94,7 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
-            afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
+            afterstates[batch.indices[layer]] = -gamma * best_value(batch, layer, afterstates)
     return Solution(rules, afterstates)
 
 
@@ -112,12 +112,25 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
     Returns:
         The values, as a :class:`Solution`.
     """
-    return Solution(rules, response_values(rules, policy, illegal_action=illegal_action)[0])
+    return Solution(rules, response_values(rules, policy, illegal_action=illegal_action).going_second)
+
+
+class ValuesByOrder(NamedTuple):
+    """The values of all positions to one side, if it goes first and if it goes second.
+
+    Attributes:
+        going_first: The value of each position if the side is to move, float64 of shape ``(n_positions,)``, by the
+            position's index.
+        going_second: The value if the side has just moved, so the other side is to move, with the same shape.
+    """
+
+    going_first: NDArray[np.float64]
+    going_second: NDArray[np.float64]
 
 
 def response_values(
     rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> ValuesByOrder:
     """Returns the values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
     Args:
@@ -126,21 +139,20 @@ def response_values(
         illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
 
     Returns:
-        Two arrays, float64 of shape ``(n_positions,)``, by the position's index: the value of each position if
-        that player has just moved, and the value if that player is to move.
+        The values of that player in both orders of moves.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
     values = ExpectedReturns(rules)
     for batch in batches:
-        values.enter(batch, None, batch.moves_of(player))
-    return values.going_second, values.going_first
+        values.add_batch(batch, None, batch.moves_of(player))
+    return ValuesByOrder(values.going_first, values.going_second)
 
 
 class ExpectedReturns:
     """The expected result of one side of a game from every position, computed batch by batch.
 
-    The caller enters the batches of :func:`iter_positions` in their order.
+    The caller adds the batches of :func:`iter_positions` in their order.
 
     Args:
         rules: The game.
@@ -158,8 +170,8 @@ class ExpectedReturns:
         self.going_second = np.full(rules.n_positions, last)
         self.going_first = 1.0 + loss - self.going_second
 
-    def enter(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Computes the results of a batch from the moves that both sides make in its positions.
+    def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
+        """Adds the results of a batch, which follow from the moves that both sides make in its positions.
 
         ``moves`` are the moves of the side itself, or ``None`` if it plays its best moves. ``replies`` are the
         moves of the other side.
@@ -167,11 +179,11 @@ class ExpectedReturns:
         for layer in batch.layers:
             indices = batch.indices[layer]
             self.going_first[indices] = (
-                batch.best(layer, self.going_second)
+                best_value(batch, layer, self.going_second)
                 if moves is None
-                else batch.expected(layer, self.going_second, moves, self.loss)
+                else expected_value(batch, layer, self.going_second, moves, self.loss)
             )
-            self.going_second[indices] = batch.expected(layer, self.going_first, replies, 1.0)
+            self.going_second[indices] = expected_value(batch, layer, self.going_first, replies, 1.0)
 
 
 class PositionBatch(NamedTuple):
@@ -197,38 +209,6 @@ class PositionBatch(NamedTuple):
         """Returns the moves of a player in the positions."""
         return player.query(self.heaps, self.action_mask, twice=True)
 
-    def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
-
-        ``values`` has the value of each position at its index, shape ``(n_positions,)``. The result is float64 of
-        shape ``(n_layer,)``.
-        """
-        next_values = values.take(self.next_indices[layer])
-        legal = self.action_mask[layer].view(np.bool_)
-        return next_values.max(axis=1, where=legal, initial=-np.inf)
-
-    def expected(
-        self, layer: slice, values: NDArray[np.float64], moves: MoveProbabilities, illegal_value: float
-    ) -> NDArray[np.float64]:
-        """Returns the mean value that the moves from each position of a layer lead to.
-
-        It is exactly 1 if all of these values are 1.
-
-        Args:
-            layer: The slice of the batch.
-            values: The value of every position by its index, shape ``(..., n_positions)``.
-            moves: The probabilities of the moves in the batch.
-            illegal_value: The value of an illegal action.
-
-        Returns:
-            The means, float64 of shape ``(..., n_layer)``.
-        """
-        weights = moves.probabilities[layer]
-        illegal = moves.illegal[layer]
-        next_values = values.take(self.next_indices[layer], axis=-1)
-        total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
-        return total / (weights.sum(axis=-1) + illegal)
-
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """Returns an iterator over all positions except the empty one, in batches, positions with fewer objects first.
@@ -238,8 +218,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
-    n_entries = rules.n_positions * rules.n_actions
-    limits.check_size(n_entries, limits.SWEPT, f"positions times actions of {rules}", remedy)
+    limits.check_size(rules.n_pairs, limits.SWEPT_PAIRS, f"positions times actions of {rules}", remedy)
     return _position_batches(Board(rules))
 
 
@@ -248,3 +227,47 @@ def _position_batches(board: Board) -> Iterator[PositionBatch]:
         mask = board.masks(indices)
         next_indices = (board.moved(indices[:, None]) * mask).astype(np.intp, copy=False)
         yield PositionBatch(indices, board.heaps(indices), mask, next_indices, layers)
+
+
+def best_value(batch: PositionBatch, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
+
+    Args:
+        batch: The positions.
+        layer: The slice of the batch.
+        values: The value of every position by its index, shape ``(n_positions,)``.
+
+    Returns:
+        The largest values, float64 of shape ``(n_layer,)``.
+    """
+    next_values = values.take(batch.next_indices[layer])
+    legal = batch.action_mask[layer].view(np.bool_)
+    return next_values.max(axis=1, where=legal, initial=-np.inf)
+
+
+def expected_value(
+    batch: PositionBatch,
+    layer: slice,
+    values: NDArray[np.float64],
+    moves: MoveProbabilities,
+    illegal_value: float,
+) -> NDArray[np.float64]:
+    """Returns, for each position of a layer, the mean value that the moves of a player lead to.
+
+    It is exactly 1 if all of these values are 1.
+
+    Args:
+        batch: The positions.
+        layer: The slice of the batch.
+        values: The value of every position by its index, shape ``(..., n_positions)``.
+        moves: The probabilities of the moves in the batch.
+        illegal_value: The value of an illegal action.
+
+    Returns:
+        The means, float64 of shape ``(..., n_layer)``.
+    """
+    weights = moves.probabilities[layer]
+    illegal = moves.illegal[layer]
+    next_values = values.take(batch.next_indices[layer], axis=-1)
+    total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
+    return total / (weights.sum(axis=-1) + illegal)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nim_env._internal.checks import checked_integer
-from nim_env.evaluation.assessment import assess
+from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
@@ -62,13 +62,13 @@ def assert_learns(
     checked_integer("seeds", seeds, 1)
     if not 0 <= min_expert <= 1:
         raise ValueError(f"min_expert must be between 0 and 1; got {min_expert!r}")
+    facts = TrainingFacts(opponent, discount, None, rewards, initial, on_policy)
     failed, lines = [], []
     for seed in range(seeds):
         trained = train(seed)
         player, values = trained if isinstance(trained, tuple) else (trained, None)
         policy = tabulate(rules, player, np.float64, illegal_action="lose")
-        told = {"discount": discount, "rewards": rewards, "initial": initial, "on_policy": on_policy}
-        assessed = assess(rules, policy, values, is_mask_required=True, opponent=opponent, **told)
+        assessed = assess(rules, policy, values, facts, is_mask_required=True)
         expert, diagnosis = assessed.mastery.expert, assessed.diagnosis
         has_wrong_values = diagnosis.findings[0].startswith((findings.UNTRAINED, findings.OTHER_DISCOUNT))
         is_wrong = diagnosis.result == "bug" or has_wrong_values

@@ -211,7 +211,7 @@ def draw_value_table(path, rules):
     picture = Picture(500, 244)
     picture.text(300, 28, "heap B", fill="muted")
     picture.text(58, 148, "heap A", fill="muted")
-    going_first, _ = evaluation.win_probabilities(rules, "random", "random")
+    going_first = evaluation.win_probabilities(rules, "random", "random").going_first
     for b in range(3):
         picture.text(190 + 110 * b, 58, b, bold=True)
         for a in range(2):

@@ -96,7 +96,7 @@ def trained(train, file, say):
 
 def answers_of(player, file, heaps, most):
     """The share of each move in each position by its index, and the answers that are not moves."""
-    choose = next((getattr(player, name) for name in programs.CHOICES if hasattr(player, name)), player)
+    choose = next((getattr(player, name) for name in programs.CHOICE_METHODS if hasattr(player, name)), player)
     if not callable(choose):
         raise ValueError(f"{file}: train(n) must return an object with choose_action, not {player!r:.100}")
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 ACTIONS = 1_000_000
 """Actions of a game. Listing this many takes about a second. ``NimRules`` refuses more."""
 
-PAIRS = 100_000_000
+HEAPS_TIMES_ACTIONS = 100_000_000
 """Heaps times actions of a game. ``NimRules.apply`` and :mod:`nim_env.pgx` compute arrays of this shape. With this
 limit an environment starts within a second. ``NimRules`` refuses more."""
 
@@ -19,10 +19,10 @@ INT64 = 2**63 - 1
 """The largest 64-bit integer, which limits the number of positions. ``NimRules`` cannot give indices to the
 positions of a larger game. A heap must be smaller than this number, since a heap of size s has s + 1 sizes."""
 
-LISTED = 100_000_000
+LISTED_HEAP_SIZES = 100_000_000
 """Heap sizes in the array that ``NimRules.all_positions`` returns: 800 MB. The method refuses more."""
 
-STATES = 2**61
+BOARD_POSITIONS = 2**61
 """Positions of a board. A board has two states for each position and a few more, and their numbers must fit in 64
 bits. The environments refuse more."""
 
@@ -34,11 +34,11 @@ OBSERVED_INDEX = 2**31
 """Positions of a game with the observation ``"index"``, which is meant for tables with a row for each position. No
 table has more rows than this. The encoding refuses more."""
 
-GAMES = 2**32
+MASK_ENTRIES = 2**32
 """Entries of the action masks of a vector environment, its number of games times actions. At one byte each, they
 take 4 GB. The environment refuses more."""
 
-TABULATED = 2**25
+TABULATED_PAIRS = 2**25
 """Positions times actions of a board with tables. The board 1-3-5-7-9-11-13 has 31.6 million. A larger board
 computes masks, positions and rewards at each step."""
 
@@ -51,10 +51,10 @@ TABULATED_NUMBERS = 2**22
 """Positions times numbers per observation in the table of observations, which takes at most 64 MB. Above it,
 observations are computed at each step."""
 
-TRANSITIONS = 100_000
+TRANSITION_PAIRS = 100_000
 """Positions times actions of the dictionary ``env.unwrapped.P``, about 100 MB. Larger games have no ``P``."""
 
-JOINED = 2**22
+JOINED_REPLIES = 2**22
 """Possible replies of all members of a pool, over all states, that are stored together: about 200 MB. Above it,
 the games of each member are answered separately, which is slower."""
 
@@ -62,27 +62,27 @@ CACHE_BYTES = 120_000_000
 """Estimated bytes of a cache with an object for each state that single games have visited. A cache that would grow
 larger is cleared, and its objects are made again when they are needed."""
 
-PART = 2**18
+ENTRIES_AT_ONCE = 2**18
 """Positions times actions computed at once, about 12 MB of temporary arrays. Larger batches are computed in parts,
 which is faster since the temporary arrays stay in the processor's cache."""
 
-MATCH = 2**20
+MATCH_ENTRIES = 2**20
 """Games times actions played at once in a match. Longer matches are played in parts. The value must not change: a
 different one would give each seed different games."""
 
-POLICY = 50_000_000
+POLICY_PAIRS = 50_000_000
 """Positions times actions of a policy in a table, 400 MB as float64. ``tabulate`` refuses more. For
 ``mixed_exploitability`` it limits this number times the number of policies."""
 
-REPLIES = 2**14
+PREPARED_REPLIES = 2**14
 """Positions times actions of a board for which a single game prepares the replies to all states at its first step,
 which takes about a millisecond. On larger boards it prepares them for each state at the first visit."""
 
-SNAPSHOT = 2_000_000
+SNAPSHOT_PAIRS = 2_000_000
 """Positions times actions of a snapshot of a network that is stored as a table of float32, 8 MB. In larger games a
 snapshot is a copy of the network."""
 
-MAPPED = 1_000
+MAPPED_POSITIONS = 1_000
 """Winning positions in the map of positions, which draws a block for each. ``position_map`` refuses more, since
 the blocks would be too small."""
 
@@ -93,11 +93,11 @@ REPORTED_POSITIONS = 10_000_000
 """Positions in a report, which keeps about 120 bytes for each: 1.2 GB. ``evaluation.report`` refuses more. The
 functions for individual metrics take larger games."""
 
-SWEPT = 10_000_000_000
+SWEPT_PAIRS = 10_000_000_000
 """Positions times actions in a sweep of the solver. At this size it takes minutes, or hours with a slow policy.
 The solver refuses more."""
 
-BELIEFS = 100_000_000
+MOVES_FROM_BELIEFS = 100_000_000
 """Moves times actions in the search for a best response to a mixed strategy, which takes seconds and a gigabyte.
 ``mixed_exploitability`` refuses more."""
 
@@ -112,7 +112,7 @@ def check_size(number: int, limit: int, what: str, remedy: str) -> None:
         raise ValueError(f"{text} {what} are too many: the limit is {limit:,}; {remedy}")
 
 
-def chunks(n_rows: int, row_size: int, start: int = 0, size: int = PART) -> Iterator[slice]:
+def chunks(n_rows: int, row_size: int, start: int = 0, size: int = ENTRIES_AT_ONCE) -> Iterator[slice]:
     """Yields slices that split ``n_rows`` rows, counted from ``start``, into parts.
 
     A part has as many rows as fit in ``size`` entries, with ``row_size`` entries per row, and at least one row.

@@ -2,6 +2,7 @@
 
 - :mod:`nim_env.check.command` reads the command line, and prints the results.
 - :mod:`nim_env.check.options` has the options of the command line.
+- :mod:`nim_env.check.entries` has the results.
 - :mod:`nim_env.check.processes` runs a function in a process of its own, with a time limit.
 - :mod:`nim_env.check.report` examines one player.
 - :mod:`nim_env.check.players` loads a player: it finds out in which form a file has one.

@@ -31,8 +31,8 @@ import sys
 import textwrap
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from nim_env.check.entries import Entry, FailedEntry
 from nim_env.check.options import Options
 from nim_env.check.processes import ProcessError, run_in_process
 from nim_env.rules import NimRules
@@ -51,9 +51,7 @@ def parser() -> argparse.ArgumentParser:
     )
     option = check.add_argument
     option("files", nargs="+", metavar="FILE", help="a player, see below")
-    option(
-        "--heaps", type=sizes, nargs="+", default=[[1, 3, 5, 7]], help="the starting heap sizes (default: 1 3 5 7)"
-    )
+    option("--heaps", type=heap_sizes, nargs="+", default=[[1, 3, 5, 7]], help="the heap sizes (default: 1 3 5 7)")
     option("--max-take", type=int, help="the maximum number of objects that a move can take (default: no limit)")
     option("--normal", action="store_true", help="the player who takes the last object wins (and does not lose)")
     option("--opponent", help="whom it learned against: random, take-N, expert or a file (default: itself)")
@@ -74,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     return command_line
 
 
-def sizes(text: str) -> list[int]:
+def heap_sizes(text: str) -> list[int]:
     """Reads heap sizes that are separated by commas."""
     return [int(size) for size in text.rstrip(",").split(",")]
 
@@ -83,7 +81,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     """Reads the command line.
 
     Args:
-        arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
+        arguments: The arguments after ``python -m nim_env``. ``None`` for the arguments of this process.
 
     Returns:
         The options.
@@ -96,9 +94,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     heaps, max_take, is_normal = (given.pop(name) for name in ("heaps", "max_take", "normal"))
     try:
         options = Options(NimRules(chain(*heaps), max_take, misere=not is_normal), **given)
-        if options.json is not None:
-            options.json.open("a").close()
-    except (TypeError, ValueError, OSError) as wrong:
+    except (TypeError, ValueError) as wrong:
         command_line.error(str(wrong))
     if options.min_expert is not None and not 0 <= options.min_expert <= 1:
         command_line.error(f"--min-expert must be between 0 and 1; got {options.min_expert}")
@@ -116,52 +112,59 @@ def main(arguments: list[str] | None = None) -> int:
     """Judges the files, each in a process of its own, and prints the results.
 
     Args:
-        arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
+        arguments: The arguments after ``python -m nim_env``. ``None`` for the arguments of this process.
 
     Returns:
         The exit status, which is 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a
         file could not be judged.
     """
     options = parse(arguments)
+    if options.json is not None:
+        try:
+            options.json.open("a").close()  # an error now instead of after all players were judged
+        except OSError as error:
+            parser().error(f"--json needs a file that can be written: {error}")
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so the child processes are ended too
     try:
         entries = _examine_all(options)
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None if C code had set the handler
-    if any(entry["error"] for entry in entries):
+    judged = [entry for entry in entries if isinstance(entry, Entry)]
+    if len(judged) < len(entries):
         return 2
     least = options.min_expert
-    return int(least is not None and any(entry["expert"] < least for entry in entries))
+    return int(least is not None and any(entry.figures["expert"] < least for entry in judged))
 
 
-def _examine_all(options: Options) -> list[dict[str, Any]]:
+def _examine_all(options: Options) -> list[Entry | FailedEntry]:
     """Examines the files in turn, and prints and writes each result at once."""
-    entries: list[dict[str, Any]] = []
+    entries: list[Entry | FailedEntry] = []
     for name in options.files:
         entry = _examine_in_process(name, options)
         entries.append(entry)
-        if error := entry["error"]:
-            print(error if error.startswith(name) else f"{name}: {error}", file=sys.stderr, flush=True)
+        if isinstance(entry, FailedEntry):
+            message = entry.error if entry.error.startswith(name) else f"{name}: {entry.error}"
+            print(message, file=sys.stderr, flush=True)
         else:
-            print(in_full(entry) if len(options.files) == 1 else in_one_line(entry), flush=True)
+            print(full_report(entry) if len(options.files) == 1 else summary_line(entry), flush=True)
         if options.json is not None:
-            text = json.dumps(entries, indent=1, ensure_ascii=False)
+            text = json.dumps([entry.to_json() for entry in entries], indent=1, ensure_ascii=False)
             options.json.write_text(f"{text}\n", encoding="utf-8")
     return entries
 
 
-def _examine_in_process(name: str, options: Options) -> dict[str, Any]:
+def _examine_in_process(name: str, options: Options) -> Entry | FailedEntry:
     """Examines a player in a process of its own, so a file that crashes or never finishes harms no other one.
 
-    If the process crashes or exceeds the time limit, the entry has an ``error`` that says so.
+    If the process crashes or exceeds the time limit, the error of the entry says so.
     """
     try:
         return run_in_process(_examine, name, options, time_limit=options.time_limit)
     except ProcessError as error:
-        return {"player": name, "error": str(error)}
+        return FailedEntry(name, str(error))
 
 
-def _examine(name: str, options: Options) -> dict[str, Any]:
+def _examine(name: str, options: Options) -> Entry | FailedEntry:
     """Examines a player and returns its entry, in the new process."""
     sys.argv = [name]  # for a file that reads its arguments
     from nim_env.check.report import examine  # not above, since the parent needs none of its imports
@@ -169,26 +172,26 @@ def _examine(name: str, options: Options) -> dict[str, Any]:
     try:
         return examine(name, options)
     except (ValueError, TypeError, OSError) as error:
-        return {"player": name, "error": " ".join(str(error).split())}
+        return FailedEntry(name, " ".join(str(error).split()))
 
 
-def in_full(entry: dict[str, Any]) -> str:
-    """Returns the report on one player, as it is printed if there is only one."""
-    figures = {name: number for name, number in entry.items() if isinstance(number, float | bool)}
-    mistakes = f"mistakes in {entry['mistakes']} of {entry['won_positions']} winning positions"
-    said = [*entry["remarks"], f"verdict: {entry['verdict']}"]
-    lines = [f"{entry['player']} on {entry['game']}"]
+def full_report(entry: Entry) -> str:
+    """Returns the lines that are printed if there is only one player."""
+    figures = {**entry.figures, "share": entry.share}
+    lines = [f"{entry.player} on {entry.game}"]
     lines += [f"{name:24} {number:.4f}" for name, number in figures.items()]
-    lines += [mistakes, *entry["first_mistakes"], *(textwrap.fill(sentence, 80) for sentence in said)]
+    lines += [f"mistakes in {entry.mistakes} of {entry.won_positions} winning positions", *entry.first_mistakes]
+    lines += [textwrap.fill(sentence, 80) for sentence in (*entry.remarks, f"verdict: {entry.verdict}")]
     return "\n".join(lines)
 
 
-def in_one_line(entry: dict[str, Any]) -> str:
-    """Returns the player's name, expert mastery, share, result and remarks.
+def summary_line(entry: Entry) -> str:
+    """Returns the line that is printed for each of several players.
 
-    The result names what a bug was found in, or what would decide.
+    It has the player's name, expert mastery, share, result and remarks. The result names what a bug was found in,
+    or what would decide.
     """
-    is_bug = entry["result"] == "bug"
-    result = f"bug: {', '.join(entry['bugs_in'])}" if is_bug else entry["verdict"].partition(".")[0].lower()
-    said = " ".join([f"{result}.", *entry["remarks"]])
-    return f"{entry['player']:24} {entry['expert']:.3f} {entry['share']:7.1%}  {said}"
+    is_bug = entry.result == "bug"
+    result = f"bug: {', '.join(entry.bugs_in)}" if is_bug else entry.verdict.partition(".")[0].lower()
+    sentences = " ".join([f"{result}.", *entry.remarks])
+    return f"{entry.player:24} {entry.figures['expert']:.3f} {entry.share:7.1%}  {sentences}"

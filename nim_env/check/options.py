@@ -12,16 +12,17 @@ from nim_env.rules import NimRules
 class Options:
     """What the command line says about the players, the game and the output.
 
-    :func:`nim_env.check.command.parse` makes it. An option that was not given is None, unless it has a default.
+    :func:`nim_env.check.command.parse` makes it. An option that was not given is ``None``, unless it has a
+    default.
 
     Attributes:
         rules: The game, from ``--heaps``, ``--max-take`` and ``--normal``.
         files: The players, as the command line names them.
-        opponent: The player that they learned against. None for self-play.
+        opponent: The player that they learned against. ``None`` for self-play.
         discount: The discount of their training.
         rewards: The rewards of a win and of a loss in their training.
         initial: The value of a pair of position and action that was never updated.
-        on_policy: True if they learned by an on-policy method such as SARSA, otherwise None.
+        on_policy: True if they learned by an on-policy method such as SARSA, otherwise ``None``.
         episodes: The number of games for the function ``train`` of a file.
         seed: The seed of Python's and NumPy's random generators before a file is loaded.
         picture: The file for the map of positions.

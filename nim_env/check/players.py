@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from nim_env import policies
 from nim_env.check.foreign_code import run_file, running_code_of
-from nim_env.check.programs import CHOICES, has_choice_method, player_factory, required_parameters, shorten
-from nim_env.check.values import QFunction, entries_of, find_values, row_function, table_of
+from nim_env.check.programs import CHOICE_METHODS, has_choice_method, player_factory, required_parameters, shorten
+from nim_env.check.values import QFunction, entries_by_pair, find_values, lookup_function, q_table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
 from nim_env.rules import NimRules
@@ -41,17 +41,17 @@ class LoadedPlayer:
     Attributes:
         rules: The game.
         policy: The policy that it plays.
-        values: Its values as a function of positions. None if it has no values.
+        values: Its values as a function of positions. ``None`` if it has no values.
         remark: A sentence about its values. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
-        discount: The discount of its training, which a model's file contains. None if it is not known.
-        on_policy: For a critic, the policy to which its values belong; None for all other values. This policy
+        discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
+        on_policy: For a critic, the policy to which its values belong; ``None`` for all other values. This policy
             draws its moves as in training, while ``policy`` plays the best moves. A model that was trained without
             masks has probabilities of illegal actions, which lose at once.
-        initial: The value that its method returns for a pair that is missing from its dictionary. None if this is
-            not known.
-        make: A function that makes a new player of the same class. None unless the player has a dictionary ``q``
-            with keys such as ``((1, 3, 5, 7), (0, 1))``.
+        initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
+            is not known.
+        make_player: A function that makes a new player of the same class. ``None`` unless the player has a
+            dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``.
     """
 
     rules: NimRules
@@ -62,11 +62,11 @@ class LoadedPlayer:
     discount: float | None = None
     on_policy: policies.Policy | None = None
     initial: float | None = None
-    make: Callable[[], Any] | None = None
+    make_player: Callable[[], Any] | None = None
 
     @property
     def state_values(self) -> ValueFunction | None:
-        """The best Q-value of each position, for the player to move. None if the player has no values."""
+        """The best Q-value of each position, for the player to move. ``None`` if the player has no values."""
         values = self.values
         if values is None:
             return None
@@ -79,7 +79,7 @@ class LoadedPlayer:
 
         return best
 
-    def answer_at(self, heaps: Sequence[int]) -> str:
+    def illegal_answer_at(self, heaps: Sequence[int]) -> str:
         """Asks a function again in a position in which it gave an illegal answer.
 
         Args:
@@ -117,7 +117,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
     """
     path = Path(name)
     if ".py:" in name:
-        return player_of(_thing_in_program(name), rules, name)
+        return player_of(_candidate_in_program(name), rules, name)
     if path.suffix == ".py":
         return _player_of_program(path, rules, episodes)
     if path.suffix == ".ipynb":
@@ -128,24 +128,24 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{name} cannot be loaded; use {', '.join(SUFFIXES)}, or a FILE.py that reads the file")
     try:
-        return player_of(_thing_in_data_file(path, rules), rules, name)
+        return player_of(_candidate_in_data_file(path, rules), rules, name)
     except Exception as error:  # PyTorch, zipfile, json and NumPy raise many kinds
         raise ValueError(f"{name} cannot be loaded: {shorten(error, str)}") from error
 
 
-def _thing_in_program(name: str) -> Any:
+def _candidate_in_program(name: str) -> Any:
     """Runs the file of ``FILE.py:NAME`` and returns what NAME stands for."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name, "when it is imported"):
-        thing: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
+        candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
     for part in attribute.split("."):
-        if not hasattr(thing, part):
+        if not hasattr(candidate, part):
             raise ValueError(f"{file}.py has no {attribute}")
-        thing = getattr(thing, part)
-    return thing
+        candidate = getattr(candidate, part)
+    return candidate
 
 
-def _thing_in_data_file(path: Path, rules: NimRules) -> Any:
+def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
     """Reads a model, a dictionary of Q-values, an array of them, or a table of probabilities."""
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
@@ -170,17 +170,19 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     """Runs a file and finds its only player, or otherwise trains one by its function ``train``."""
     name = str(path)
     with running_code_of(name, "when it is imported"):
-        things = run_file(path)
-    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or has_choice_method(thing)}
-    players = {key: thing for key, thing in choosing.items() if not inspect.isclass(thing)}
-    first = next(iter(players or choosing), "")
-    if len({id(thing) for thing in players.values()}) > 1:
+        defined = run_file(path)
+    candidates = {
+        key: value for key, value in defined.items() if key == "choose_action" or has_choice_method(value)
+    }
+    players = {key: value for key, value in candidates.items() if not inspect.isclass(value)}
+    first = next(iter(players or candidates), "")
+    if len({id(player) for player in players.values()}) > 1:
         raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{first}")
     if players:
         return player_of(players[first], rules, name)
-    train = things.get("train")
+    train = defined.get("train")
     if train is None:
-        hint = _hint(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
+        hint = _hint(candidates[first], name) if candidates else f"; name a function, as {name}:NAME"
         raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
     required = required_parameters(train)
     if len(required) > 1:
@@ -193,13 +195,13 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
 
 
-def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
+def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
     """Makes a player of a function, a policy, an agent, a table of Q-values, or an object with a method.
 
     An agent or a policy that was trained on a named encoding gets the observations of this encoding.
 
     Args:
-        thing: The object.
+        candidate: The object.
         rules: The game.
         name: The name of the object in error messages.
 
@@ -209,33 +211,33 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
     Raises:
         ValueError: If the object is not a player, or if it was made for another game.
     """
-    if isinstance(thing, Mapping):
-        return _player_of_dictionary(thing, rules, name)
-    if isinstance(thing, np.ndarray):
-        return LoadedPlayer(rules, policies.greedy(rules, thing), row_function(thing, rules))
+    if isinstance(candidate, Mapping):
+        return _player_of_dictionary(candidate, rules, name)
+    if isinstance(candidate, np.ndarray):
+        return LoadedPlayer(rules, policies.greedy(rules, candidate), lookup_function(candidate, rules))
     sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
-    if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
-        model = policies.checked_policy(thing, rules, name)
-        values = thing.q_values or thing.values
-        return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
-    if isinstance(thing, policies.Policy):
-        return _player_of_policy(thing, rules, name)
-    choose = next((getattr(thing, choice) for choice in CHOICES if hasattr(thing, choice)), thing)
-    if not callable(choose) or inspect.isclass(thing):
+    if sb3 is not None and isinstance(candidate, sb3.ModelPolicy):
+        model = policies.checked_policy(candidate, rules, name)
+        values = candidate.q_values or candidate.values
+        return LoadedPlayer(rules, model, values, discount=candidate.discount, on_policy=candidate.on_policy)
+    if isinstance(candidate, policies.Policy):
+        return _player_of_policy(candidate, rules, name)
+    choose = next((getattr(candidate, name) for name in CHOICE_METHODS if hasattr(candidate, name)), candidate)
+    if not callable(choose) or inspect.isclass(candidate):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
-        raise ValueError(f"{name} must be {what}; got {shorten(thing)}{_hint(thing, name)}")
+        raise ValueError(f"{name} must be {what}; got {shorten(candidate)}{_hint(candidate, name)}")
     policy = _policy_of_function(choose, rules, name)
-    values, remark, initial = find_values(thing, rules, name)
-    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=player_factory(thing))
+    values, remark, initial = find_values(candidate, rules, name)
+    return LoadedPlayer(rules, policy, values, remark, initial=initial, make_player=player_factory(candidate))
 
 
 def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
-    entries = entries_of(q, rules, name)
+    entries = entries_by_pair(q, rules, name)
     try:
-        table, remark = table_of(entries, rules)
+        table, remark = q_table_of(entries, rules)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not a table of Q-values: {shorten(error, str)}") from error
-    return LoadedPlayer(rules, policies.greedy(rules, table), row_function(table, rules), remark)
+    return LoadedPlayer(rules, policies.greedy(rules, table), lookup_function(table, rules), remark)
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
@@ -273,12 +275,12 @@ def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) 
     return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
-def _hint(thing: Any, name: str) -> str:
-    """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
-    if inspect.isclass(thing):
-        return f"; make an object of the class: player = {thing.__name__}()"
+def _hint(candidate: Any, name: str) -> str:
+    """What to do with what is not a player: make an object of a class, or name a method of an object."""
+    if inspect.isclass(candidate):
+        return f"; make an object of the class: player = {candidate.__name__}()"
     methods = inspect.getmembers(
-        thing, lambda member: inspect.ismethod(member) and len(required_parameters(member)) in (1, 2)
+        candidate, lambda member: inspect.ismethod(member) and len(required_parameters(member)) in (1, 2)
     )
     public = [method for method, _ in methods if method[0] != "_"]
     if not public:

@@ -23,7 +23,7 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
     Args:
         function: A function of a module, which the new process imports.
         *arguments: Its arguments. They and the result must be picklable.
-        time_limit: The time limit in seconds. None for no limit.
+        time_limit: The time limit in seconds. ``None`` for no limit.
 
     Returns:
         The result of the function.

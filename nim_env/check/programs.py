@@ -26,7 +26,7 @@ _REMEDIES = {  # by a part of the error message; most programs with these errors
     "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
 }
 
-CHOICES = ("choose_action", "getMove")
+CHOICE_METHODS = ("choose_action", "getMove")
 """The names of methods that choose a player's move."""
 
 
@@ -52,7 +52,7 @@ def import_file(path: Path) -> dict[str, Any]:
 
 def has_choice_method(thing: Any) -> bool:
     """Returns whether an object or a class has a method that chooses a move."""
-    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICES)
+    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
 def required_parameters(function: Callable[..., Any]) -> list[str]:
@@ -103,8 +103,8 @@ def describe_error(error: BaseException, name: str, where: str) -> str:
 def player_factory(player: Any) -> Callable[[], Any] | None:
     """Returns a function that makes new players of the class of a given one.
 
-    If the class needs arguments, a new player is a copy with an empty table. The result is None unless the player
-    has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
+    If the class needs arguments, a new player is a copy with an empty table. The result is ``None`` unless the
+    player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
     """
     first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
     has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]

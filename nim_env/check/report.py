@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 
 from nim_env import evaluation, policies
 from nim_env.check import specification
+from nim_env.check.entries import Entry
 from nim_env.check.foreign_code import running_code_of
 from nim_env.check.options import Options
 from nim_env.check.players import LoadedPlayer, load_player
-from nim_env.evaluation.assessment import assess
+from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
-from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
 from nim_env.rules import NimRules
 
-_EARLIER = 0.3  # of the training games, for a second table
-_N_ANSWERS = 30  # of a function that draws its moves, in each position
+_EARLIER_FRACTION = 0.3  # of the training games, for a second table
+_N_ANSWERS_PER_POSITION = 30  # of a function that draws its moves, in each position
 _ROUNDING = 1e-9  # of the sum of probabilities
 
 
-def examine(name: str, options: Options) -> dict[str, Any]:
+def examine(name: str, options: Options) -> Entry:
     """Finds out how good a player is and what is wrong with it, and draws its picture if it was asked for.
 
     Args:
@@ -35,8 +36,7 @@ def examine(name: str, options: Options) -> dict[str, Any]:
         options: The options of the command line.
 
     Returns:
-        The entry of the player in the file that ``--json`` writes, with ``error`` None. ``share`` is expert
-        mastery on a scale on which random play has 0 and perfect play has 1.
+        The entry of the player.
 
     Raises:
         ValueError: If the player cannot be judged, for example if the board is too large or if its code fails.
@@ -50,8 +50,8 @@ def examine(name: str, options: Options) -> dict[str, Any]:
     with running_code_of(name, "when it plays"):
         policy = probabilities_of(rules, player.policy)
     q_values = _values_everywhere(player, name)
-    told = {} if q_values is None else _known_of_training(player, name, options)
-    mastery, mistakes, diagnosis = assess(rules, policy, q_values, is_mask_required=False, **told)
+    facts = TrainingFacts() if q_values is None else _facts_of_training(player, name, options)
+    mastery, mistakes, diagnosis = assess(rules, policy, q_values, facts, is_mask_required=False)
     unanswered = _find_unanswered(player, policy)
     wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
     result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
@@ -61,21 +61,20 @@ def examine(name: str, options: Options) -> dict[str, Any]:
         place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
         title = f"{Path(name).name}: {result}{place}"
         options.picture.write_text(position_map(mastery, title), encoding="utf-8")
-    return {
-        "player": name,
-        "error": None,
-        "game": str(rules),
-        **report.to_dict(),
-        "share": 1.0 if by_chance == 1 else (report.expert - by_chance) / (1 - by_chance),
-        "won_positions": mastery.won_positions,
-        "mistakes": len(mastery.mistake_indices),
-        "first_mistakes": mistakes,
-        "remarks": [*filter(None, [player.remark]), *_remarks(policy, unanswered)],
-        "result": result,
-        "bugs_in": bugs_in,
-        "findings": diagnosis.findings,
-        "verdict": verdict,
-    }
+    return Entry(
+        player=name,
+        game=str(rules),
+        figures=report.to_dict(),
+        share=1.0 if by_chance == 1 else (report.expert - by_chance) / (1 - by_chance),
+        won_positions=mastery.won_positions,
+        mistakes=len(mastery.mistake_indices),
+        first_mistakes=mistakes,
+        remarks=[*filter(None, [player.remark]), *_remarks(policy, unanswered)],
+        result=result,
+        bugs_in=bugs_in,
+        findings=diagnosis.findings,
+        verdict=verdict,
+    )
 
 
 def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
@@ -88,34 +87,34 @@ def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
 def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specification.Fault]:
     """The faults in the functions of a program of the course. It gives unseen pairs the value 0."""
     is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not options.initial
-    if player.make is None or not is_course:
+    if player.make_player is None or not is_course:
         return []
     with running_code_of(name, "when its functions are tested"):
-        return specification.faults(player.make, options.seed)
+        return specification.faults(player.make_player, options.seed)
 
 
 def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
-    """The values of a player in all positions; None if it has no values."""
+    """The values of a player in all positions; ``None`` if it has no values."""
     if player.values is None:
         return None
     with running_code_of(name, "when its values are asked"):
         return np.asarray(player.values(player.rules.all_positions()))
 
 
-def _known_of_training(player: LoadedPlayer, name: str, options: Options) -> dict[str, Any]:
-    """What the options and the player's file say about its training: arguments of the diagnosis."""
+def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
+    """What the options and the player's file say about its training."""
     earlier = None
     if player.is_trained:
-        earlier = _values_everywhere(_load(name, options, round(_EARLIER * options.episodes)), name)
-    follows_course = hasattr(player.make and player.make(), "best_future_reward")
-    return {
-        "opponent": options.opponent and load_player(options.opponent, player.rules).policy,
-        "discount": next(number for number in (options.discount, player.discount, 1.0) if number is not None),
-        "earlier": earlier,
-        "rewards": options.rewards and tuple(options.rewards),
-        "initial": player.initial if options.initial is None else options.initial,
-        "on_policy": options.on_policy or player.on_policy or (False if follows_course else None),
-    }
+        earlier = _values_everywhere(_load(name, options, round(_EARLIER_FRACTION * options.episodes)), name)
+    follows_course = hasattr(player.make_player and player.make_player(), "best_future_reward")
+    return TrainingFacts(
+        opponent=load_player(options.opponent, player.rules).policy if options.opponent else None,
+        discount=next(number for number in (options.discount, player.discount, 1.0) if number is not None),
+        earlier=earlier,
+        rewards=(options.rewards[0], options.rewards[1]) if options.rewards else None,
+        initial=player.initial if options.initial is None else options.initial,
+        on_policy=options.on_policy or player.on_policy or (False if follows_course else None),
+    )
 
 
 def _summary(
@@ -145,11 +144,11 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     Returns:
         The probabilities of legal actions. The rest up to a sum of 1 is the probability of an illegal answer.
     """
-    asked = _MeasuredFunction(policy) if isinstance(policy, FunctionPolicy) else policy
+    asked = _MeasuredFunction(rules, policy) if isinstance(policy, FunctionPolicy) else policy
     return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
-class _MeasuredFunction(NimPolicy):
+class _MeasuredFunction(PolicyAttributes):
     """A function as a policy that is measured: every position is asked twice, and 30 times if any answers differ.
 
     Rare moves would be missed if only the positions whose first two answers differ were asked again, and always in
@@ -158,14 +157,16 @@ class _MeasuredFunction(NimPolicy):
 
     is_measurement = True
 
-    def __init__(self, policy: FunctionPolicy) -> None:
+    def __init__(self, rules: NimRules, policy: FunctionPolicy) -> None:
+        self.rules = rules
         self.policy = policy
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> Any:
         first, second = (self._answers(self.policy, observation, action_mask) for _ in range(2))
         if (first == second).all():
             return first
-        return self._answers(SampledPolicy(self.policy, _N_ANSWERS), observation, action_mask)
+        measured = SampledPolicy(self.rules, self.policy, _N_ANSWERS_PER_POSITION)
+        return self._answers(measured, observation, action_mask)
 
     def _answers(self, policy: Policy, *positions: Any) -> Any:
         rows = ([array[i : i + 1] for array in positions] for i in _progress(len(positions[0])))
@@ -186,23 +187,26 @@ class _Unanswered(NamedTuple):
     """The positions in which a player can fail to give a legal move.
 
     Attributes:
-        where: Whether each position except the empty one is such a position, bool of shape ``(n_positions - 1,)``.
+        is_unanswered: Whether each position except the empty one is such a position, bool of shape
+            ``(n_positions - 1,)``.
         sentence: How many there are, and the first of them. Empty if there are none.
     """
 
-    where: NDArray[np.bool_]
+    is_unanswered: NDArray[np.bool_]
     sentence: str
 
 
 def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered:
-    where = policy.probabilities[1:].sum(axis=1) < 1 - _ROUNDING
-    if not where.any():
-        return _Unanswered(where, "")
-    heaps = _first_of(player.rules, where)
-    answer = player.answer_at(heaps)
+    is_unanswered = policy.probabilities[1:].sum(axis=1) < 1 - _ROUNDING
+    if not is_unanswered.any():
+        return _Unanswered(is_unanswered, "")
+    heaps = _smallest_position(player.rules, is_unanswered)
+    answer = player.illegal_answer_at(heaps)
     answers = f", where it answers {answer}" if answer else ""
-    sentence = f"it gives no legal move in {_counted(where)}, the first {_written(heaps)}{answers}."
-    return _Unanswered(where, sentence)
+    sentence = (
+        f"it gives no legal move in {_count_in_words(is_unanswered)}, the first {_heaps_in_words(heaps)}{answers}."
+    )
+    return _Unanswered(is_unanswered, sentence)
 
 
 def _wrong_choices(
@@ -215,32 +219,32 @@ def _wrong_choices(
     legal = player.rules.action_mask(player.rules.all_positions()[1:])
     values = np.where(legal, q_values[1:], -np.inf)
     is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
-    said = []
-    if unanswered.where.any():
-        said.append(unanswered.sentence + _starts_from_0(values[unanswered.where]))
+    sentences = []
+    if unanswered.is_unanswered.any():
+        sentences.append(unanswered.sentence + _starts_from_0(values[unanswered.is_unanswered]))
     if is_worse.any():
-        first = _written(_first_of(player.rules, is_worse))
-        sentence = f"in {_counted(is_worse)} it does not play its best value, the first {first}."
-        said.append(sentence + _starts_from_0(values[is_worse]))
-    return said
+        first = _heaps_in_words(_smallest_position(player.rules, is_worse))
+        sentence = f"in {_count_in_words(is_worse)} it does not play its best value, the first {first}."
+        sentences.append(sentence + _starts_from_0(values[is_worse]))
+    return sentences
 
 
 def _starts_from_0(values: NDArray[Any]) -> str:
     """A sentence about the choice if the values in the positions with a wrong choice suggest it, else nothing."""
-    said = " All its values there are 0 or below: the maximum of its choice starts from 0."
-    return said if (values <= 0).all() else ""
+    sentence = " All its values there are 0 or below: the maximum of its choice starts from 0."
+    return sentence if (values <= 0).all() else ""
 
 
-def _first_of(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
+def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
     """The heap sizes of the first of some positions: the one with the fewest objects."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
 
-def _written(heaps: list[int]) -> str:
+def _heaps_in_words(heaps: list[int]) -> str:
     return "-".join(map(str, heaps))
 
 
-def _counted(is_position: NDArray[np.bool_]) -> str:
+def _count_in_words(is_position: NDArray[np.bool_]) -> str:
     n = int(is_position.sum())
     return "1 position" if n == 1 else f"{n} positions"
 
@@ -252,4 +256,5 @@ def _remarks(policy: TabularPolicy, unanswered: _Unanswered) -> Iterable[str]:
         yield f"{sentence[0].upper()}{sentence[1:]}"
     is_drawn = np.any(policy.probabilities[1:] % 1 > 0, axis=1)
     if is_drawn.any():
-        yield f"It draws its move in {_counted(is_drawn)}. The figures of a function that draws are estimates."
+        number = _count_in_words(is_drawn)
+        yield f"It draws its move in {number}. The figures of a function that draws are estimates."

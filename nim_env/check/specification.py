@@ -97,8 +97,8 @@ def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fa
             call = tested.make_call(question, alpha, generator)
             if call is None:
                 continue
-            for mode in _modes(parameters):
-                trial = _Trial(function, question, call, mode, is_corrected)
+            for options in _call_options(parameters):
+                trial = _Trial(function, question, call, options, is_corrected)
                 answer = trial.answer_of(make_player())
                 if not trial.accepts(answer):
                     found.setdefault(trial.kind_of(answer), trial.fault(answer))
@@ -170,7 +170,7 @@ def _drawn_update(question: _Question, generator: random.Random) -> _Update:
 
 
 def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
-    """A call of ``get_q_value`` for a random action; None in the finished game, which has no actions."""
+    """A call of ``get_q_value`` for a random action; ``None`` in the finished game, which has no actions."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -183,7 +183,7 @@ def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
 
 
 def _call_of_update_q_value(question: _Question, alpha: float, generator: random.Random) -> _ExpectedCall | None:
-    """A call of ``update_q_value`` for a random action; None in the finished game, and if alpha is not known."""
+    """A call of ``update_q_value`` for a random action; ``None`` in the finished game or if there is no alpha."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -195,7 +195,7 @@ def _call_of_update_q_value(question: _Question, alpha: float, generator: random
 
 
 def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
-    """A call of ``choose_action``; None in the finished game, in which every action is wrong."""
+    """A call of ``choose_action``; ``None`` in the finished game, in which every action is wrong."""
     values = question.values
     if not values:
         return None
@@ -209,8 +209,8 @@ class _Test(NamedTuple):
 
     Attributes:
         n_arguments: The number of its arguments, including the position.
-        make_call: Makes a call in a position, given the player's alpha and a random generator. None if there is
-            nothing to ask.
+        make_call: Makes a call in a position, given the player's alpha and a random generator. ``None`` if there
+            is nothing to ask.
     """
 
     n_arguments: int
@@ -231,7 +231,7 @@ def _takes(parameters: Mapping[str, inspect.Parameter], n_arguments: int) -> boo
     return n_needed <= n_arguments <= len(parameters)
 
 
-def _modes(parameters: Mapping[str, inspect.Parameter]) -> list[dict[str, bool]]:
+def _call_options(parameters: Mapping[str, inspect.Parameter]) -> list[dict[str, bool]]:
     """The keyword arguments with which a function is called: without exploration, and with it if it explores."""
     return [{"epsilon": False}, {"epsilon": True}] if "epsilon" in parameters else [{}]
 
@@ -248,24 +248,24 @@ class _Trial(NamedTuple):
     function: str
     question: _Question
     call: _ExpectedCall
-    mode: dict[str, bool]
+    options: dict[str, bool]
     is_corrected: bool  # the player gets a correct get_q_value
 
     def answer_of(self, player: Any) -> Any:
         """The answer, or the exception that is raised. The answer of ``update_q_value`` is what it has stored."""
-        _prepare(player, self.question.table, self.is_corrected)
-        if not self.mode:  # choose_action cannot be told not to explore
-            _call(setattr, player, "epsilon", 0)
+        _give_table(player, self.question.table, self.is_corrected)
+        if not self.options:  # choose_action cannot be told not to explore
+            _attempt(setattr, player, "epsilon", 0)
         state, arguments = self.question.state, self.call.arguments
-        answer = _call(getattr(player, self.function), list(state), *arguments, **self.mode)
+        answer = _attempt(getattr(player, self.function), list(state), *arguments, **self.options)
         if self.function == "update_q_value" and not isinstance(answer, Exception):
-            answer = _call(_stored, player, state, arguments[0])
+            answer = _attempt(_stored_value, player, state, arguments[0])
         return answer
 
     def accepts(self, answer: Any) -> bool:
         """Whether an answer is right. While the player explores, every action is."""
-        right = _actions(self.question.state) if self.mode.get("epsilon") else self.call.right
-        return any(_call(_agrees, answer, one) is True for one in right)
+        right = _actions(self.question.state) if self.options.get("epsilon") else self.call.right
+        return any(_attempt(_is_right, answer, one) is True for one in right)
 
     def kind_of(self, answer: Any) -> _Kind:
         """The kind of the fault if this answer is wrong."""
@@ -276,9 +276,9 @@ class _Trial(NamedTuple):
         """The fault of a wrong answer."""
         prefix = "With get_q_value corrected, " if self.is_corrected else ""
         given = [str(list(self.question.state)), *map(str, self.call.arguments)]
-        given += [f"epsilon={explores}" for explores in self.mode.values()]
+        given += [f"epsilon={explores}" for explores in self.options.values()]
         verb = "raises" if isinstance(answer, Exception) else "gives"
-        shown = f"{_call(repr, answer)!s:.100}"
+        shown = f"{_attempt(repr, answer)!s:.100}"
         sentence = f"{prefix}{self.function}({', '.join(given)}) {verb} {shown}; {self.call.reason}"
         return Fault(self.function, sentence)
 
@@ -288,7 +288,7 @@ def _actions(state: State) -> list[Action]:
 
 
 def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
-    """A table with the values of a position in the order of its actions. None leaves a pair unseen."""
+    """A table with the values of a position in the order of its actions. ``None`` leaves a pair unseen."""
     pairs = zip(_actions(state), values, strict=True)
     return {(state, action): value for action, value in pairs if value is not None}
 
@@ -314,30 +314,30 @@ def _questions(generator: random.Random) -> list[_Question]:
     return sorted(questions, key=lambda question: (sum(question.state), len(question.table)))
 
 
-def _prepare(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
+def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
     """Gives a player the values of a table and no others, and if asked a correct ``get_q_value``."""
-    _call(setattr, player, "q", copy.copy(player.q))  # of the same type; a table of the class would be shared
+    _attempt(setattr, player, "q", copy.copy(player.q))  # of the same type; a table of the class would be shared
     if is_corrected:
-        _call(setattr, player, "get_q_value", lambda state, action: _stored(player, state, action))
+        _attempt(setattr, player, "get_q_value", lambda state, action: _stored_value(player, state, action))
     player.q.update({**dict.fromkeys(player.q, 0), **table})  # a player can start with all pairs and rely on them
 
 
-def _call(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:
+def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:
     """The answer of a function, or the exception that it raises. A state is passed as a list, else as a tuple."""
     try:
         return function(state, *arguments, **options)
     except TypeError as error:
-        return _call(function, tuple(state), *arguments, **options) if isinstance(state, list) else error
+        return _attempt(function, tuple(state), *arguments, **options) if isinstance(state, list) else error
     except Exception as error:
         return error
 
 
-def _agrees(answer: Any, right: Any) -> bool:
+def _is_right(answer: Any, right: Any) -> bool:
     """Whether an answer is the right action, as any sequence, or nearly the right number; can raise errors."""
     return bool(tuple(answer) == right if isinstance(right, tuple) else abs(answer - right) < _TOLERANCE)
 
 
-def _stored(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
+def _stored_value(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
     """The value that ``get_q_value`` should return."""
     return player.q.get((tuple(state), tuple(action)), 0)
 
@@ -345,11 +345,11 @@ def _stored(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
 def _has_another_table(player: Any) -> bool:
     """Whether ``get_q_value`` finds an update that is not at the key of ``q`` that the course uses."""
     state, action = [1, 0, 5, 2], (2, 1)  # neither sorted up nor down
-    _prepare(player, {})
+    _give_table(player, {})
     read = getattr(player, "get_q_value", lambda *_: len(player.q))
-    before = _call(read, state, action)
-    _call(getattr(player, "update_q_value", len), state, action, 0, 1, 0)
-    after, stored = _call(read, state, action), _call(_stored, player, state, action)
+    before = _attempt(read, state, action)
+    _attempt(getattr(player, "update_q_value", len), state, action, 0, 1, 0)
+    after, stored = _attempt(read, state, action), _attempt(_stored_value, player, state, action)
     return isinstance(after, int | float) and before != after and not (isinstance(stored, int | float) and stored)
 
 
@@ -358,19 +358,19 @@ def _exploration_fault(player: Any) -> str:
     best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first
     n_others = len(_actions(_PILES)) - 1
     table = _table(_PILES, [0.5 if action == best else -0.5 for action in _actions(_PILES)])
-    _prepare(player, table)
+    _give_table(player, table)
     epsilon: Any = getattr(player, "epsilon", None)
 
     def choose(state: State, explores: bool) -> Any:
         player.q.update(table)
         return player.choose_action(list(state), epsilon=explores)
 
-    usual = _call(choose, _PILES, False)
-    answers = [_call(choose, _PILES, True) for _ in range(_N_DRAWS)]
-    others = [repr(answer) for answer in answers if _call(_agrees, answer, best) is not True]
+    usual = _attempt(choose, _PILES, False)
+    answers = [_attempt(choose, _PILES, True) for _ in range(_N_DRAWS)]
+    others = [repr(answer) for answer in answers if _attempt(_is_right, answer, best) is not True]
     share = len(others) / _N_DRAWS
     is_known = isinstance(epsilon, int | float) and player.epsilon == epsilon  # the player can change it
-    is_judged = is_known and _call(_agrees, usual, best) is True and {*map(type, answers)} <= {tuple, list}
+    is_judged = is_known and _attempt(_is_right, usual, best) is True and {*map(type, answers)} <= {tuple, list}
     if not is_judged:
         return ""
     is_random = len({*others}) != 1 or share < 0.01  # a few draws can agree by chance

@@ -25,10 +25,10 @@ class FoundValues(NamedTuple):
     """The values of a player.
 
     Attributes:
-        values: The values as a function of positions. None if there are none.
+        values: The values as a function of positions. ``None`` if there are none.
         remark: A sentence about the values. Empty if there is nothing to say.
-        initial: The value that its method returns for a pair that is missing from its dictionary. None if this is
-            not known.
+        initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
+            is not known.
     """
 
     values: QFunction | None
@@ -48,11 +48,11 @@ class QTable(NamedTuple):
     remark: str = ""
 
 
-def find_values(thing: Any, rules: NimRules, name: str) -> FoundValues:
+def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
     """Finds the values of a player: in its dictionary, otherwise by its method for a pair or by ``values``.
 
     Args:
-        thing: The player, an object.
+        player: The player, an object.
         rules: The game.
         name: The player, as the command line names it.
 
@@ -63,38 +63,38 @@ def find_values(thing: Any, rules: NimRules, name: str) -> FoundValues:
         ValueError: If its dictionary belongs to another board.
     """
     remark = ""
-    method = next((method for method in _METHODS if callable(getattr(thing, method, None))), "")
+    method = next((method for method in _METHODS if callable(getattr(player, method, None))), "")
     for attribute in _DICTIONARIES:
-        dictionary = getattr(thing, attribute, None)
+        dictionary = getattr(player, attribute, None)
         if not isinstance(dictionary, Mapping) or not dictionary:
             continue
-        entries = entries_of(dictionary, rules, name)
+        entries = entries_by_pair(dictionary, rules, name)
         try:
-            q_values, remark = table_of(entries, rules)
+            q_values, remark = q_table_of(entries, rules)
         except (TypeError, ValueError) as error:
             remark = f"Its values are not judged: {shorten(error, str)}."
             continue
-        initial = _initial_value(getattr(thing, method), entries, rules) if method else None
+        initial = _initial_value(getattr(player, method), entries, rules) if method else None
         if initial and not remark:
             q_values = _with_initial_value(q_values, initial, entries, rules)
-        return FoundValues(row_function(q_values, rules), remark, initial)
+        return FoundValues(lookup_function(q_values, rules), remark, initial)
     if method:
         try:
             with running_code_of(name, f"in {method}"):
-                q_values = _table_of_method(getattr(thing, method), rules)
+                q_values = _table_of_method(getattr(player, method), rules)
         except PlayerError as error:
             return FoundValues(None, f"Its values are not judged: {error}.")
-        return FoundValues(row_function(q_values, rules), f"Its values come from {method}.")
-    values = getattr(thing, "values", None)
+        return FoundValues(lookup_function(q_values, rules), f"Its values come from {method}.")
+    values = getattr(player, "values", None)
     return FoundValues(values if callable(values) else None, remark)
 
 
-def row_function(table: NDArray[Any], rules: NimRules) -> QFunction:
+def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
     """Returns the function that looks positions up in a table with a row for each position by its index."""
     return lambda heaps: table[rules.index(heaps)]
 
 
-def entries_of(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -> dict[Any, Any]:
+def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -> dict[Any, Any]:
     """Returns the entries of a dictionary, or of the dictionaries in it, with keys of one form.
 
     A key becomes (heaps, (heap, count)) if it holds the right number of numbers, as a tuple, as nested tuples or
@@ -131,7 +131,7 @@ def _numbers_in(key: Any) -> list[Any]:
     return [*map(int, re.findall(r"\d+", key))] if isinstance(key, str) else [key]
 
 
-def table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
+def q_table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
     """Returns the entries of a dictionary as a table. Pairs that are missing from the dictionary have the value 0.
 
     If the heaps of all keys are sorted, the values of a position count for all arrangements of its heaps.
@@ -169,7 +169,7 @@ def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDA
 
 
 def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: NimRules) -> float | None:
-    """The value of the first pair that a dictionary lacks, by the player's own method; None if it is unknown."""
+    """The value of the first pair that a dictionary lacks, by the player's method; ``None`` if it is unknown."""
     pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
     missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
     if missing is None:

@@ -1,7 +1,34 @@
 """The environments: for one game and for many games in Gymnasium's API, and for two players in PettingZoo's.
 
-They import the game, the policies, which play as opponents, and the rendering. Inside ``nim_env``, only
-:mod:`nim_env.sb3` imports the environments.
+A step of one game calls, with the module of each part on the right::
+
+    NimEnv.step                              gym_env
+        StepResult.is_legal                  _results: whether the action is legal in the state before
+        FixedReplies.draw                    _replies: the state after the opponent's reply, from a list
+            ReplyLists.of_state              _reply_distribution: makes the list at the first visit
+                ReplyDistribution.weights    _reply_distribution: asks the opponent's policy
+        StepResults[state]                   _results: everything that the step returns
+            Board.heaps, Board.rewards, ...  board: at the first visit
+
+A step of many games calls the same with arrays::
+
+    NimVectorEnv.step                        vector_env
+        Board.after                          board: the states after the actions
+        Opponents.reply                      _opponents
+            Opponents.drawn_for              _opponents: who plays the games that begin
+            Roster.draw_replies              _opponents
+                FixedReplies.draw_batch      _replies
+                    AliasLists.draw          _internal.draws: the states after the replies
+        Board.rewards, Board.is_over         board
+        NimVectorEnv._restart                vector_env: in same-step mode, games that begin at once
+        Board.masks                          board
+        Observations.of                      _results
+
+An opponent whose policy can change its answers has :class:`~nim_env.envs._replies.Replies`, which ask it at each
+move. The AEC environment has no opponent, so a step of it only looks up the result of the new state.
+
+The environments import the game, the policies, which play as opponents, and the rendering. Inside ``nim_env``,
+only :mod:`nim_env.sb3` imports the environments.
 """
 
 from nim_env.envs.gym_env import NimEnv

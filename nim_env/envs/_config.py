@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nim_env._internal.checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
+from nim_env.envs._reply_distribution import Start
 from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player, checked_pool
 from nim_env.rules import NimRules
 
@@ -60,7 +61,7 @@ class EnvConfig:
         return checked_player(self.opponent, self.rules, illegal_action="raise", name="opponent").policy
 
     @cached_property
-    def start(self) -> str:
+    def start(self) -> Start:
         """How episodes begin: one of the four starts that :mod:`nim_env.envs._reply_distribution` describes."""
         return "anywhere" if self.random_start else self.first_player or "agent"
 

@@ -18,7 +18,7 @@ from nim_env._internal import limits
 from nim_env._internal.draws import AliasLists, joined
 from nim_env.board import Board, States
 from nim_env.envs._replies import Replies, replies_of
-from nim_env.envs._reply_distribution import STARTS, start_index
+from nim_env.envs._reply_distribution import STARTS, Start, start_index
 from nim_env.policies import OpponentPool, Policy
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -43,22 +43,22 @@ class OpponentSampler:
     Args:
         board: The board.
         source: The policy, the pool, or ``None`` in self-play.
-        start: How episodes begin, one of :data:`nim_env.envs._reply_distribution.STARTS`.
+        start: How episodes begin, as :mod:`nim_env.envs._reply_distribution` describes.
 
     Attributes:
         opponents: The opponents that can be drawn, as of the last check.
     """
 
-    def __init__(self, board: Board, source: Policy | OpponentPool | None, start: str) -> None:
+    def __init__(self, board: Board, source: Policy | OpponentPool | None, start: Start) -> None:
         self._board = board
         self._pool = source if isinstance(source, OpponentPool) else None
         self._policy = None if isinstance(source, OpponentPool) else source
         self._members = range(0)  # the numbers of the opponents, as of the last check
-        self._start = ""  # the start of the last check
+        self._start: Start | None = None  # the start of the last check
         self.opponents: tuple[Opponent, ...] = ()
         self.refresh(start)
 
-    def refresh(self, start: str) -> None:
+    def refresh(self, start: Start) -> None:
         """Updates the opponents from the pool, and checks that all opponents can play games with this start.
 
         Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
@@ -80,7 +80,7 @@ class OpponentSampler:
         self._members = members
         self._start = start
 
-    def refresh_for_episode(self, start: str) -> None:
+    def refresh_for_episode(self, start: Start) -> None:
         """Refreshes, and also raises ValueError if no member of the pool has a positive weight."""
         self.refresh(start)
         if self._pool is not None:
@@ -119,12 +119,12 @@ class Roster:
         is_single = len(current) == 1 and not former and not self.has_members
         self.single = current[0].replies if is_single else None
         self._n_lists = board.n_states + len(STARTS)  # of each opponent
-        self._joined_lists: dict[str, AliasLists | None] = {}  # for each start, the lists of everyone
+        self._joined_lists: dict[Start, AliasLists | None] = {}  # for each start, the lists of everyone
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_joined_lists": {}}  # the lists are made again
 
-    def draw_replies(self, states: States, indices: Indices, start: str, generator: Generator) -> States:
+    def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
         """Draws the states after the replies of the opponents with these indices in :attr:`everyone`."""
         if self.single is not None:
             return self.single.draw_batch(states, start, generator)
@@ -137,12 +137,12 @@ class Roster:
             after[games] = self.everyone[index].replies.draw_batch(states[games], start, generator)
         return after
 
-    def _lists(self, start: str) -> AliasLists | None:
+    def _lists(self, start: Start) -> AliasLists | None:
         """The lists of everyone, joined; ``None`` if an opponent is queried or the lists are too large."""
         if start not in self._joined_lists:
             parts = [each.replies.batch_lists for each in self.everyone]
             lists = [part.all_lists for part in parts if part is not None]
-            is_joined = len(lists) == len(parts) and sum(map(len, lists)) <= limits.JOINED
+            is_joined = len(lists) == len(parts) and sum(map(len, lists)) <= limits.JOINED_REPLIES
             first = np.arange(len(parts)) * self._n_lists  # the first list of each opponent
             new_game, index = first + self.board.new_game, first + start_index(self.board, start)
             self._joined_lists[start] = joined(lists).redirected(new_game, index) if is_joined else None
@@ -161,7 +161,7 @@ class Opponents(NamedTuple):
     indices: Indices
 
     def reply(
-        self, states: States, sampler: OpponentSampler, start: str, generator: Generator
+        self, states: States, sampler: OpponentSampler, start: Start, generator: Generator
     ) -> tuple[States, Opponents]:
         """Draws opponents for the games that begin, and then the replies in all games.
 
@@ -174,7 +174,7 @@ class Opponents(NamedTuple):
                 opponents = self.drawn_for(games, sampler, start, generator)
         return opponents.roster.draw_replies(states, opponents.indices, start, generator), opponents
 
-    def drawn_for(self, games: Indices, sampler: OpponentSampler, start: str, generator: Generator) -> Opponents:
+    def drawn_for(self, games: Indices, sampler: OpponentSampler, start: Start, generator: Generator) -> Opponents:
         """Returns the opponents after new ones are drawn for the games with these indices."""
         sampler.refresh(start)
         opponents = self.with_current(sampler)

@@ -17,9 +17,9 @@ import numpy as np
 from nim_env._internal.caching import StateCache, shared_instance
 from nim_env._internal.limits import chunks
 from nim_env.board import Board, States, TabulatedBoard
-from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists
+from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists, Start
 from nim_env.envs._results import StepResults
-from nim_env.policies import MixturePolicy, NimPolicy, Policy, TabularPolicy
+from nim_env.policies import MixturePolicy, OpponentPool, Policy, PolicyAttributes, TabularPolicy
 
 
 class Replies:
@@ -41,12 +41,12 @@ class Replies:
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
-    def check_start(self, start: str) -> None:
+    def check_start(self, start: Start) -> None:
         """Raises ValueError if the opponent can move first but every opening move would end the game."""
-        if start in ("opponent", "random"):
-            self._distribution.check_opening()
+        if start in ("opponent", "random") and not self._distribution.is_opening.any():
+            raise self._distribution.no_opening()
 
-    def draw_start(self, start: str, results: StepResults, generator: np.random.Generator) -> int:
+    def draw_start(self, start: Start, results: StepResults, generator: np.random.Generator) -> int:
         """Draws the state in which the agent makes its first move, in a single game."""
         if start == "anywhere":
             return int(self.board.sample_positions(generator))
@@ -60,7 +60,7 @@ class Replies:
         weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
         return int(self._distribution.draw(np.int64(state), weights, generator.random()))
 
-    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+    def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         """Draws the states after the replies in many games, shape ``(n,)``.
 
         A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
@@ -103,7 +103,7 @@ class FixedReplies(Replies):
             for part in chunks(board.n_positions - 1, board.rules.n_actions, start=1):
                 self._distribution.weights(np.arange(part.start, part.stop, dtype=np.int64))
 
-    def check_start(self, start: str) -> None:
+    def check_start(self, start: Start) -> None:
         if start in ("opponent", "random"):
             self._cache[self.board.new_game]  # raises an error if there is no opening move
 
@@ -113,7 +113,7 @@ class FixedReplies(Replies):
         slot = int(scaled)
         return states[slot] if keep is None or scaled - slot < keep[slot] else aliases[slot]
 
-    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+    def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         if self.batch_lists is None:
             return super().draw_batch(states, start, generator)
         return self.batch_lists.for_start(start).draw(states, generator.random(len(states)))
@@ -131,22 +131,27 @@ class MixtureReplies(Replies):
     def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
         return self._updated().draw(state, results, generator)
 
-    def draw_batch(self, states: States, start: str, generator: np.random.Generator) -> States:
+    def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         return self._updated().draw_batch(states, start, generator)
 
     def _updated(self) -> Replies:
         """Returns the replies of the mixture as it is now. They are made anew when the mixture has changed."""
-        members = self._mixture.policies, self._mixture.weights
+        members = members_of(self._mixture)
         if members != self._members:
-            kind = FixedReplies if all(map(is_fixed, self._mixture.policies)) else Replies
+            kind = FixedReplies if all(map(is_fixed, members[0])) else Replies
             self._current = kind(self.board, self._mixture)
-            self._members = self._mixture.policies, self._mixture.weights[:]
+            self._members = members
         return self._current
+
+
+def members_of(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+    """Returns the members and the weights that a mixture has now. Any other policy is its own only member."""
+    return (policy.policies, tuple(policy.weights)) if isinstance(policy, MixturePolicy) else ((policy,), (1.0,))
 
 
 def is_fixed(policy: Any) -> bool:
     """Returns whether a policy always gives the same answer. False for a mixture, since its members can change."""
-    return policy is None or (isinstance(policy, NimPolicy) and policy.is_fixed)
+    return policy is None or (isinstance(policy, PolicyAttributes) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:

@@ -11,7 +11,7 @@ An episode has one of four *starts*, which determine the state in which the agen
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from nim_env.board import Board, States
 from nim_env.policies import Player, Policy
 from nim_env.policies.built_in import UniformPolicy
 
-STARTS = ("agent", "opponent", "random", "anywhere")
+Start: TypeAlias = Literal["agent", "opponent", "random", "anywhere"]
+STARTS: tuple[Start, ...] = get_args(Start)
 
 ReplyList: TypeAlias = tuple[int, list[int], list[int], list[float] | None]
 """One list in plain Python numbers, from which a single game draws faster.
@@ -41,12 +42,14 @@ class ReplyDistribution:
     Attributes:
         board: The board.
         policy: The policy, or ``None`` in self-play, in which nobody replies.
+        is_opening: Whether each action is an opening move that does not end the game, bool of shape
+            ``(n_actions,)``.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
         self.board = board
         self.policy = policy
-        self._can_open = np.array(board.rules.offsets) != board.full  # for each action
+        self.is_opening = np.array(board.rules.offsets) != board.full
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
         """Returns numbers in proportion to the probabilities of the actions: shape ``(..., n_actions)``.
@@ -63,7 +66,7 @@ class ReplyDistribution:
         is_new = states == self.board.new_game
         if not is_new.any():
             return weights
-        is_possible = self._can_open | ~is_new[..., None]
+        is_possible = self.is_opening | ~is_new[..., None]
         return weights * is_possible.view(np.int8)
 
     def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
@@ -72,11 +75,6 @@ class ReplyDistribution:
             raise self.no_opening()
         actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
         return self.board.after_reply(states, actions)
-
-    def check_opening(self) -> None:
-        """Raises ValueError if every opening move on this board would end the game."""
-        if not self._can_open.any():
-            raise self.no_opening()
 
     def no_opening(self) -> ValueError:
         """Returns the error for an opponent that cannot move first."""
@@ -95,7 +93,7 @@ class ReplyLists:
     def __init__(self, distribution: ReplyDistribution) -> None:
         self._distribution = distribution
         self._board = distribution.board
-        self._by_start: dict[str, AliasLists] = {}
+        self._by_start: dict[Start, AliasLists] = {}
 
     def of_state(self, state: int) -> ReplyList:
         """Returns the list of one state. On a small board, the lists of all states are made at once.
@@ -103,7 +101,7 @@ class ReplyLists:
         Raises ValueError if the list is empty, since the opponent has no opening move.
         """
         board = self._board
-        if board.n_positions * board.rules.n_actions <= limits.REPLIES:
+        if board.rules.n_pairs <= limits.PREPARED_REPLIES:
             lists, index = self.all_lists, state
         else:
             lists, index = self._new_lists(np.array([state], dtype=np.int64)), 0
@@ -114,7 +112,7 @@ class ReplyLists:
         keep = None if lists.keep is None else lists.keep[slots].tolist()
         return n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep
 
-    def for_start(self, start: str) -> AliasLists:
+    def for_start(self, start: Start) -> AliasLists:
         """Returns a list for every state. The list of ``new_game`` has the first states of episodes.
 
         Raises ValueError if that list is empty, since the opponent has no opening move.
@@ -151,7 +149,7 @@ class ReplyLists:
         return alias_lists(weights).mapped(lambda lists, actions: after(states[lists], actions))
 
 
-def start_index(board: Board, start: str) -> int:
+def start_index(board: Board, start: Start) -> int:
     """Returns the number of the list for a start in :attr:`ReplyLists.all_lists`."""
     return board.n_states + STARTS.index(start)
 

@@ -86,14 +86,12 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env._internal.caching import shared_instance
-from nim_env._internal.checks import checked_choice
-from nim_env.board import Board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, checked_action, checked_starts
-from nim_env.envs._results import StepResult, StepResults
+from nim_env.envs._config import EnvConfig, checked_action
+from nim_env.envs._results import StepResult
+from nim_env.envs._single_game import SingleGame
 from nim_env.policies import IllegalAction
-from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
+from nim_env.rendering import FRAMES_PER_SECOND
 from nim_env.rules import NimRules
 
 _PLAYERS = ("player_0", "player_1")
@@ -108,7 +106,7 @@ def env(**kwargs: Any) -> raw_env:
     return raw_env(**kwargs)
 
 
-class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
+class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
     """Nim for two players, who are called agents in PettingZoo.
 
     The docstring of the module describes the spaces, the rewards, the arguments and the options of ``reset``.
@@ -138,18 +136,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self.rules = NimRules(heaps, max_take, misere)
-        self._config = EnvConfig(self.rules, observation, random_start, illegal_action)
-        self.encoding = self._config.encoding
-        self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
-        self._display = Display(self.render_mode)
-        self._n_actions = self.rules.n_actions
-        self._board = shared_instance(Board, self.rules)
-        self._offsets = self.rules.offsets
-        self._results = shared_instance(StepResults, self._board, self.encoding)
-        self._current: StepResult | None = None  # None before the first reset
+        rules = NimRules(heaps, max_take, misere)
+        self._set_up(EnvConfig(rules, observation, random_start, illegal_action), render_mode)
         self._previous: StepResult  # before the last move
-        self._to_play = 0  # 0 or 1
         self.agents: list[str] = []  # none before the first reset
         self._calls = 0  # the number of calls of reset and step, which agent_iter watches
         self._np_random: np.random.Generator | None = None
@@ -174,14 +163,13 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
         Other options are ignored. ``seed`` determines the random positions of this and later games.
         """
-        heaps = (options or {}).get("heaps")
-        state = self._board.full if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
+        start = self._state_of_start((options or {}).get("heaps"))
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if heaps is None and self._config.random_start:
-            state = int(self._board.sample_positions(self._np_random))
-        self._current = self._previous = self._results[state]
+        if start is None and self._config.random_start:
+            start = int(self._board.sample_positions(self._np_random))
+        self._current = self._previous = self._results[self._board.full if start is None else start]
         self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
@@ -215,10 +203,8 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         other = _PLAYERS[mover == _PLAYERS[0]]
         if result.is_legal[action]:
             state = result.state - self._offsets[action]
-        elif self._config.illegal_action == "lose":
-            state = self._board.after_illegal(result.state)
         else:
-            raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
+            state = self._after_illegal(action, result)
         self._previous = result
         self._current = result = self._results[state]
         if result.is_over:
@@ -289,18 +275,5 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
         ``"human"``, it updates the window and returns ``None``.
         """
-        result = self._current_result()
-        last_heaps = [self._previous.heaps.tolist()]
-        heaps = result.heaps.tolist()
-        view = view_of(self.rules, heaps, self._to_play, result.is_over, result.reward > 0, last_heaps)
-        return self._display.render(view)
-
-    def close(self) -> None:
-        """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
-        self._display.close()
-
-    def _current_result(self) -> StepResult:
-        """Returns the result of the last step or reset, or raises an error before the first ``reset``."""
-        if self._current is None:
-            raise ResetNeeded("no game has been started; call reset() first")
-        return self._current
+        self._current_result()  # raises an error before the first reset
+        return self._rendered(self._to_play, [self._previous.state])

@@ -7,25 +7,23 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from nim_env._internal import limits
-from nim_env._internal.caching import shared_instance
-from nim_env._internal.checks import checked_choice
-from nim_env.board import Board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, FirstPlayer, checked_action, checked_starts
+from nim_env.envs._config import EnvConfig, FirstPlayer, checked_action
 from nim_env.envs._opponents import OpponentSampler
-from nim_env.envs._replies import Replies, is_fixed
-from nim_env.envs._results import StepResult, StepResults
-from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, Policy, PolicyLike, tabulate
-from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
+from nim_env.envs._replies import Replies, is_fixed, members_of
+from nim_env.envs._results import StepResult
+from nim_env.envs._single_game import SingleGame
+from nim_env.envs._transitions import Transitions, transitions
+from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
+from nim_env.rendering import FRAMES_PER_SECOND
 from nim_env.rules import NimRules
 
 
-class NimEnv(Env[NDArray[Any], np.int64]):
+class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
     """The game of Nim against an opponent, or in self-play.
 
     ## Description
@@ -171,24 +169,16 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        self.rules = NimRules(heaps, max_take, misere)
-        self._config = EnvConfig(self.rules, observation, random_start, illegal_action, opponent, first_player)
-        self.encoding = self._config.encoding
-        self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        rules = NimRules(heaps, max_take, misere)
+        config = EnvConfig(rules, observation, random_start, illegal_action, opponent, first_player)
+        self._set_up(config, render_mode)
         self.observation_space = self.encoding.space
-        self.action_space = Discrete(self.rules.n_actions)
-        self._display = Display(self.render_mode)
-        self._n_actions = self.rules.n_actions
+        self.action_space = Discrete(self._n_actions)
         self._is_self_play = opponent is None
-        self._board = shared_instance(Board, self.rules)
-        self._offsets = self.rules.offsets
-        self._results = shared_instance(StepResults, self._board, self.encoding)
         self._sampler = OpponentSampler(self._board, self._config.policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
         self._member = -1  # the number of the opponent in its pool, -1 without a pool
-        self._current: StepResult | None = None  # None before the first reset
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
-        self._to_play = 0
         self._transitions: tuple[Any, Any] = (None, None)  # the members and weights that P was made for, and P
 
     @property
@@ -211,7 +201,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._config = config
 
     @property
-    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
+    def P(self) -> Transitions:  # noqa: N802  as FrozenLake names it
         """The transition probabilities, in the form of Gymnasium's FrozenLake, for value and policy iteration.
 
         ``P[state][action]`` is a list of tuples ``(probability, next state, reward, terminated)``. A state is the
@@ -227,10 +217,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         table), or if the number of positions times actions is above 100,000.
         """
         policy = self._config.policy
-        members: tuple[Any, ...] = (policy,)
-        weights = [1.0]
-        if isinstance(policy, MixturePolicy):
-            members, weights = policy.policies, policy.weights
+        members, weights = members_of(policy)
         if self._config.observation != "index":
             raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
@@ -239,36 +226,11 @@ class NimEnv(Env[NDArray[Any], np.int64]):
                 "policies.tabulate(rules, policy)"
             )
         if self._transitions[0] != (members, weights):
-            self._transitions = (members, weights[:]), self._new_transitions(policy)
+            try:
+                self._transitions = (members, weights), transitions(self.rules, policy)
+            except ValueError as error:
+                raise AttributeError(f"there is no P: {error}") from None
         return self._transitions[1]
-
-    def _new_transitions(self, policy: Policy) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
-        """Creates :attr:`P` for an opponent."""
-        rules = self.rules
-        n_entries = rules.n_positions * rules.n_actions
-        try:
-            limits.check_size(n_entries, limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")
-            replies = tabulate(rules, policy, np.float64).probabilities
-        except ValueError as error:
-            raise AttributeError(f"there is no P: {error}") from None
-        last = rules.terminal_reward
-
-        def replied(after: int) -> list[tuple[float, int, float, bool]]:
-            """The outcomes of the opponent's reply at the position with the index ``after``."""
-            if after == 0:
-                return [(1.0, 0, last, True)]
-            weights = replies[after] / replies[after].sum()
-            states = [(float(weights[reply]), after - rules.offsets[reply]) for reply in weights.nonzero()[0]]
-            return [(chance, state, 0.0 if state else -last, state == 0) for chance, state in states]
-
-        outcomes = [replied(after) for after in range(rules.n_positions)]
-        return {
-            state: {
-                action: outcomes[state - offset][:] if legal else [(1.0, 0, -1.0 if state else 0.0, True)]
-                for action, (offset, legal) in enumerate(zip(rules.offsets, mask, strict=True))
-            }
-            for state, mask in enumerate(rules.action_mask(rules.all_positions()).tolist())
-        }
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -280,16 +242,14 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         """
         options = options or {}
         episode = self._config.for_episode(options, ("heaps", "first_player"))
-        heaps = options.get("heaps")
-        state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
+        start = self._state_of_start(options.get("heaps"))
         self._sampler.refresh_for_episode(episode.start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponent = self._sampler.opponents[self._sampler.draw(generator)]
-        if state is None:
-            state = opponent.replies.draw_start(episode.start, self._results, generator)
-        before = state if heaps is not None or episode.random_start else self._board.full
+        state = opponent.replies.draw_start(episode.start, self._results, generator) if start is None else start
+        before = self._board.full if start is None and not episode.random_start else state
         self._replies = opponent.replies
         self._member = opponent.member
         self._current = result = self._results[state]
@@ -315,10 +275,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
             state = after = before - self._offsets[action]
             if after and not self._is_self_play:
                 state = self._replies.draw(after, self._results, self.np_random)
-        elif self._config.illegal_action == "lose":
-            state = after = self._board.after_illegal(before)
         else:
-            raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
+            state = after = self._after_illegal(action, result)
         self._current = result = self._results[state]
         self._last_states = (before, after)
         self._to_play ^= 1
@@ -336,21 +294,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
         ``"human"``, it updates the window and returns ``None``.
         """
-        result = self._current_result()
-        last_heaps = [self._results[state].heaps.tolist() for state in self._last_states]
-        to_play = self._to_play if self._is_self_play else None
-        view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)
-        return self._display.render(view)
-
-    def close(self) -> None:
-        """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
-        self._display.close()
-
-    def _current_result(self) -> StepResult:
-        """Returns the result of the last step or reset, or raises an error before the first ``reset``."""
-        if self._current is None:
-            raise ResetNeeded("no game has been started; call reset() first")
-        return self._current
+        self._current_result()  # raises an error before the first reset
+        return self._rendered(self._to_play if self._is_self_play else None, self._last_states)
 
     def _get_info(self, result: StepResult) -> dict[str, Any]:
         """The information that ``reset`` and ``step`` return."""

@@ -20,6 +20,7 @@ from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
 from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
 from nim_env.envs._opponents import Opponents, OpponentSampler, Roster
+from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
@@ -162,8 +163,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.encoding = self._config.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
-        n_entries = self.num_envs * self.rules.n_actions
-        limits.check_size(n_entries, limits.GAMES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer")
+        what = f"numbers in the masks of num_envs={num_envs:,}"
+        limits.check_size(self.num_envs * self.rules.n_actions, limits.MASK_ENTRIES, what, "use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.max_episode_steps: int | None = None
         if max_episode_steps not in (None, -1):
@@ -271,7 +272,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
-    def _restart(self, games: _Games, envs: NDArray[np.intp], start: str, starts: States | None = None) -> None:
+    def _restart(self, games: _Games, envs: NDArray[np.intp], start: Start, starts: States | None = None) -> None:
         """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.drawn_for(envs, self._sampler, start, generator)

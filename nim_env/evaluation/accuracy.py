@@ -64,7 +64,7 @@ def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalActio
     batches = iter_positions(rules)
     table = MasteryTable(rules)
     for batch in batches:
-        table.enter(batch, batch.moves_of(player))
+        table.add_batch(batch, batch.moves_of(player))
     return table.mastery()
 
 
@@ -97,8 +97,8 @@ class MasteryTable:
         # whether the policy can be beaten if it moves first in a winning position, or second in a losing one
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
-    def enter(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Enters the moves of the policy in the positions of a batch, which follows all smaller positions."""
+    def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
+        """Adds the moves of the policy in the positions of a batch, which follows all smaller positions."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         right = winning_move_probabilities(moves, is_winning)
@@ -113,7 +113,7 @@ class MasteryTable:
             self._is_beaten[batch.indices[layer]] = errs[layer] | is_beaten.any(axis=1)
 
     def mastery(self) -> Mastery:
-        """Returns the result, after all batches were entered."""
+        """Returns the result, after all batches were added."""
         is_won = ~np.isnan(self._winning_move)
         n_won = int(is_won.sum())
         won = (

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
 from nim_env.evaluation.accuracy import Mastery, mastery, mistake_sentences
 from nim_env.evaluation.diagnosis import Diagnosis, diagnose, diagnose_moves, findings, verdicts
-from nim_env.policies import TabularPolicy
+from nim_env.policies import PolicyLike, TabularPolicy
 from nim_env.rules import NimRules
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What is known about the training of a player.
+
+    The attributes are the arguments of :func:`nim_env.evaluation.diagnose`, which describes them.
+    """
+
+    opponent: PolicyLike | None = None
+    discount: float = 1.0
+    earlier: ArrayLike | None = None
+    rewards: tuple[float, float] | None = None
+    initial: float | None = None
+    on_policy: bool | PolicyLike | None = None
 
 
 class Assessment(NamedTuple):
@@ -27,17 +43,22 @@ class Assessment(NamedTuple):
 
 
 def assess(
-    rules: NimRules, policy: TabularPolicy, values: ArrayLike | None, *, is_mask_required: bool, **told: Any
+    rules: NimRules,
+    policy: TabularPolicy,
+    values: ArrayLike | None,
+    facts: TrainingFacts,
+    *,
+    is_mask_required: bool,
 ) -> Assessment:
     """Assesses a trained player.
 
     Args:
         rules: The game.
         policy: The player's moves.
-        values: Its values, as :func:`diagnose` takes them. None if it has none.
+        values: Its values, as :func:`diagnose` takes them. ``None`` if it has none.
+        facts: What is known about its training.
         is_mask_required: Whether the values of a player that plays illegal actions do not count. The diagnosis is
             then the missing mask.
-        **told: The other arguments of :func:`diagnose`.
 
     Returns:
         The assessment. Its verdict is never "train longer" if the player makes no mistake.
@@ -45,7 +66,7 @@ def assess(
     found = mastery(rules, policy, illegal_action="lose")
     diagnosis = diagnose_moves(rules, policy)
     if values is not None and not (is_mask_required and findings.NO_MASK in diagnosis.findings):
-        diagnosis = diagnose(rules, values, **told)
+        diagnosis = diagnose(rules, values, **vars(facts))
     if findings.TRAIN_LONGER in diagnosis.findings and not len(found.mistake_indices):
         text = "every move is right, although not all values have settled"
         diagnosis = verdicts.no_bug(text, findings.PERFECT_PLAY)

@@ -30,8 +30,8 @@ def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: Illeg
     :class:`Report` contains, is graded. :func:`nim_env.solver.response_values` returns the values of the best
     response in each position.
     """
-    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
-    return float(going_second[-1] + going_first[-1]) / 2  # the full heaps have the last index
+    values = response_values(rules, policy, illegal_action=illegal_action)
+    return float(values.going_second[-1] + values.going_first[-1]) / 2  # the full heaps have the last index
 
 
 def mixed_exploitability(
@@ -58,9 +58,8 @@ def mixed_exploitability(
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
     """
     players, probabilities = checked_strategy(pool, rules, illegal_action=illegal_action, name="pool")
-    n_entries = rules.n_positions * rules.n_actions * len(players)
     what = f"positions times actions times policies of {rules}"
-    limits.check_size(n_entries, limits.POLICY, what, "use a smaller board")
+    limits.check_size(rules.n_pairs * len(players), limits.POLICY_PAIRS, what, "use a smaller board")
     search = _BeliefSearch(rules, players)
     beliefs = probabilities[None]
     start = np.array([search.board.full], dtype=np.intp)
@@ -71,7 +70,8 @@ def mixed_exploitability(
     while len(moves.rows):
         n_moves += len(moves.rows) * rules.n_actions
         what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
-        limits.check_size(n_moves, limits.BELIEFS, what, "use deterministic policies or a smaller board")
+        remedy = "use deterministic policies or a smaller board"
+        limits.check_size(n_moves, limits.MOVES_FROM_BELIEFS, what, remedy)
         played, positions, beliefs = search.play_round(moves, beliefs)
         rounds.append(played)
         moves = search.moves_from(positions)

@@ -75,8 +75,8 @@ def play_match(
         opponent: The other player, likewise.
         games: The number of games, at least 1.
         seed: The seed for drawing actions and members of pools.
-        moves_first: Whether ``policy`` moves first. None to let it move first in every other game, including the
-            first.
+        moves_first: Whether ``policy`` moves first. ``None`` to let it move first in every other game, including
+            the first.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -99,7 +99,7 @@ def play_match(
     for i, player in enumerate(strategies[0][0]):
         for j, reply in enumerate(strategies[1][0]):
             of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH):
+            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH_ENTRIES):
                 wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
     return MatchResult(wins, games)
 
@@ -132,7 +132,7 @@ def _rewards(
 
 
 def sample_positions(
-    rules: NimRules, n: int, generator: np.random.Generator, won: bool = True
+    rules: NimRules, n: int, generator: np.random.Generator, winning: bool = True
 ) -> NDArray[np.int64]:
     """Draws winning positions, each with the same probability.
 
@@ -142,7 +142,7 @@ def sample_positions(
         rules: The game.
         n: The number of positions, at least 1.
         generator: The generator, which draws from all positions, 100,000 at a time.
-        won: False to draw losing positions instead.
+        winning: False to draw losing positions instead.
 
     Returns:
         The positions, int64 of shape ``(n, n_heaps)``.
@@ -157,12 +157,12 @@ def sample_positions(
     while n_found < n:
         for _ in range(100):
             heaps = generator.integers(np.array(rules.heaps) + 1, size=(1_000, rules.n_heaps))
-            heaps = heaps[(theory.is_winning(rules, heaps) == won) & heaps.any(axis=1)]
+            heaps = heaps[(theory.is_winning(rules, heaps) == winning) & heaps.any(axis=1)]
             found.append(heaps[: max(n - n_found, 0)])
             n_found += len(heaps)
         n_drawn += 100_000
         if n_found < min(n, n_drawn / 10_000):
-            kind = "winning" if won else "losing"
+            kind = "winning" if winning else "losing"
             raise ValueError(
                 f"only {n_found} of {n_drawn:,} positions drawn on {rules} are {kind}; use another board"
             )

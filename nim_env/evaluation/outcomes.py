@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nim_env._internal.checks import checked_bool
 from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
 from nim_env.rules import NimRules
-from nim_env.solver import ExpectedReturns, iter_positions
+from nim_env.solver import ExpectedReturns, ValuesByOrder, expected_value, iter_positions
 
 
 def win_probability(
@@ -28,7 +28,7 @@ def win_probability(
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
         opponent: The other player, likewise.
-        moves_first: Whether ``policy`` moves first. None for the mean of both orders.
+        moves_first: Whether ``policy`` moves first. ``None`` for the mean of both orders.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -36,10 +36,10 @@ def win_probability(
     """
     if moves_first is not None:
         checked_bool("moves_first", moves_first)
-    going_first, going_second = win_probabilities(rules, policy, opponent, illegal_action=illegal_action)
+    wins = win_probabilities(rules, policy, opponent, illegal_action=illegal_action)
     if moves_first is None:
-        return float(going_first[-1] + going_second[-1]) / 2
-    return float(going_first[-1] if moves_first else going_second[-1])
+        return float(wins.going_first[-1] + wins.going_second[-1]) / 2
+    return float(wins.going_first[-1] if moves_first else wins.going_second[-1])
 
 
 def win_probabilities(
@@ -48,7 +48,7 @@ def win_probabilities(
     opponent: PolicyLike | OpponentPool,
     *,
     illegal_action: IllegalAction | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> ValuesByOrder:
     """Computes the exact probability that ``policy`` wins from each position, by backward induction.
 
     Args:
@@ -58,9 +58,8 @@ def win_probabilities(
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        Two arrays, float64 of shape ``(n_positions,)``, by the index of the position: if ``policy`` moves first,
-        and if it moves second. In the empty position the game is over. In misère play the player to move has won
-        there, in normal play the other one.
+        The probabilities if ``policy`` moves first and if it moves second. In the empty position the game is over.
+        In misère play the player to move has won there, in normal play the other one.
     """
     players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
@@ -71,12 +70,12 @@ def win_probabilities(
         for player, of_player in zip(players, games, strict=True):
             moves = batch.moves_of(player)
             for wins, reply in zip(of_player, replies, strict=True):
-                wins.enter(batch, moves, reply)
+                wins.add_batch(batch, moves, reply)
     going_first, going_second = np.zeros((2, rules.n_positions))
     for chance, wins in zip(np.outer(own_chances, other_chances).flat, chain(*games), strict=True):
         going_first += chance * wins.going_first
         going_second += chance * wins.going_second
-    return going_first, going_second
+    return ValuesByOrder(going_first, going_second)
 
 
 def payoff_matrix(
@@ -100,7 +99,7 @@ def payoff_matrix(
     Args:
         rules: The game.
         rows: The policies that move first. A pool is one row: a member is drawn for each game.
-        columns: The policies that move second, likewise. None for the same as ``rows``.
+        columns: The policies that move second, likewise. ``None`` for the same as ``rows``.
         illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -128,7 +127,8 @@ def payoff_matrix(
         for layer in batch.layers:
             for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
                 for i, moves_of_policy in enumerate(own_moves):
-                    other[:, i, batch.indices[layer]] = -batch.expected(layer, own[i], moves_of_policy, -1.0)
+                    returns = expected_value(batch, layer, own[i], moves_of_policy, -1.0)
+                    other[:, i, batch.indices[layer]] = -returns
     of_rows = _weighted(strategies[0], -payoffs[-1][:, :, -1].T)
     return _weighted(strategies[-1], of_rows.T).T
 

@@ -38,7 +38,7 @@ class PositionGroup:
         expert: The mean probability of a winning move in the winning positions. It is 1.0 if there are none.
         illegal_action: The mean probability of an illegal action in the positions of the group.
         value_accuracy_won: The fraction of the winning positions with a value above 0. It is 1.0 if there are
-            none, and None if the player has no values.
+            none, and ``None`` if the player has no values.
         value_accuracy_lost: The fraction of the losing positions with a value below 0, likewise.
     """
 
@@ -66,7 +66,7 @@ class Report:
         win_probability_take_3: The win probability against ``"take-3"``, likewise.
         win_probability_expert: The win probability against ``"expert"``, likewise.
         illegal_action: The mean probability of an illegal action over all positions except the empty one.
-        value_accuracy: The accuracy of the player's values. None if they were not given.
+        value_accuracy: The accuracy of the player's values. ``None`` if they were not given.
         groups: The metrics of groups of positions, in the order of their first two fields.
             ``pandas.DataFrame(report.groups)`` makes a table of them.
     """
@@ -113,8 +113,8 @@ def report(
     Args:
         rules: The game.
         policy: The policy of the player.
-        values: The values of positions for the player to move, as :func:`value_accuracy` takes them. None if the
-            player has no values.
+        values: The values of positions for the player to move, as :func:`value_accuracy` takes them. ``None`` if
+            the player has no values.
         illegal_action: What an illegal action does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -134,10 +134,10 @@ def report(
     wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]
     for batch in batches:
         moves = batch.moves_of(player)
-        table.enter(batch, moves)
-        response.enter(batch, None, moves)
+        table.add_batch(batch, moves)
+        response.add_batch(batch, None, moves)
         for opponent, against in zip(opponents, wins, strict=True):
-            against.enter(batch, moves, batch.moves_of(opponent))
+            against.add_batch(batch, moves, batch.moves_of(opponent))
     mastery = table.mastery()
     exploitabilities = (response.going_second + response.going_first) / 2
     from_start = [float(against.going_first[-1] + against.going_second[-1]) / 2 for against in wins]

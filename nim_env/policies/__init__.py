@@ -21,14 +21,12 @@ This package imports the game alone. The solver, the environments and the evalua
 """
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
-from nim_env.policies.base import NimPolicy, Policy
+from nim_env.policies.base import Policy, PolicyAttributes
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.composite import EncodedPolicy, MixturePolicy, SampledPolicy
 from nim_env.policies.functions import (
     BatchedPolicy,
     FunctionPolicy,
-    HeapPolicy,
-    MovesPolicy,
     batched,
     from_heap_size,
     from_moves,
@@ -48,16 +46,14 @@ __all__ = [
     "EncodedPolicy",
     "ExpertPolicy",
     "FunctionPolicy",
-    "HeapPolicy",
     "IllegalAction",
     "InvalidPolicyOutput",
     "MixturePolicy",
     "MoveProbabilities",
-    "MovesPolicy",
-    "NimPolicy",
     "OpponentPool",
     "Player",
     "Policy",
+    "PolicyAttributes",
     "PolicyLike",
     "RandomPolicy",
     "SampledPolicy",

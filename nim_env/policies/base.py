@@ -21,7 +21,7 @@ class Policy(Protocol):
                 n_actions = action_mask.shape[-1]
                 return np.eye(n_actions)[action_mask.argmax(axis=-1)]
 
-    It can also set the attributes of :class:`NimPolicy`, and ``rules``, the game that it was made for.
+    It can also set the attributes of :class:`PolicyAttributes`, and ``rules``, the game that it was made for.
     """
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
@@ -33,8 +33,8 @@ class Policy(Protocol):
         ...
 
 
-class NimPolicy:
-    """The attributes that a policy can have, with their defaults.
+class PolicyAttributes:
+    """The attributes that a policy can have, with their defaults. The policies of this package inherit them.
 
     A class whose objects always give the same answer in a position says so in its class statement:
     ``class ExpertPolicy(UniformPolicy, is_fixed=True)``. Subclasses do not inherit this, since they can override
@@ -60,19 +60,19 @@ class NimPolicy:
         cls.is_fixed = is_fixed
 
 
-class _ForeignAttributes(NimPolicy):
-    """The attributes of an agent or of somebody's own class, with the defaults for those that it lacks."""
+def attributes_of(policy: Any) -> PolicyAttributes:
+    """Returns an object with the attributes of any policy, which is the policy itself if it inherits them.
 
-    def __init__(self, policy: Any) -> None:
-        for name in ("observation_space", "action_space", "fault", "is_measurement"):
-            setattr(self, name, getattr(policy, name, getattr(NimPolicy, name)))
-        if not isinstance(self.observation_space, Space):
-            self.observation_space = None
-
-
-def attributes_of(policy: Any) -> NimPolicy:
-    """Returns an object with the attributes of any policy: the policy itself if it is a :class:`NimPolicy`."""
-    return policy if isinstance(policy, NimPolicy) else _ForeignAttributes(policy)
+    An agent or somebody's own class can lack some of them, which then have their defaults.
+    """
+    if isinstance(policy, PolicyAttributes):
+        return policy
+    attributes = PolicyAttributes()
+    for name in ("observation_space", "action_space", "fault", "is_measurement"):
+        setattr(attributes, name, getattr(policy, name, getattr(attributes, name)))
+    if not isinstance(attributes.observation_space, Space):
+        attributes.observation_space = None
+    return attributes
 
 
 def game_of(policy: Any) -> NimRules | None:

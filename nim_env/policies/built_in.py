@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._internal.checks import checked_integer
-from nim_env.policies.base import NimPolicy
+from nim_env.policies.base import PolicyAttributes
 from nim_env.rules import NimRules
 
 
-class UniformPolicy(NimPolicy, ABC):
+class UniformPolicy(PolicyAttributes, ABC):
     """A policy that draws uniformly from its :meth:`support`, a set of legal actions."""
 
     @abstractmethod

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_integer
 from nim_env.encodings import Encoding
-from nim_env.policies.arguments import as_policy
-from nim_env.policies.base import NimPolicy, Policy, attributes_of, game_of
-from nim_env.policies.functions import FunctionPolicy, from_heap_size
-from nim_env.policies.player import answers_of
+from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy
+from nim_env.policies.base import Policy, PolicyAttributes, attributes_of
+from nim_env.policies.player import checked_probabilities
 from nim_env.policies.pool import WeightedPolicies
 from nim_env.rules import NimRules
 
 
-class _CompositePolicy(NimPolicy):
+class _CompositePolicy(PolicyAttributes):
     """A policy made from ``policies``, a list or a tuple."""
 
     policies: Any
@@ -51,7 +50,7 @@ class MixturePolicy(WeightedPolicies, _CompositePolicy):
         total = np.zeros(mask.shape)
         for policy, probability in zip(self.policies, self.probabilities.tolist(), strict=True):
             if probability:
-                total += probability * answers_of(policy, heaps, mask)
+                total += probability * checked_probabilities(policy, heaps, mask)
         return total
 
 
@@ -64,6 +63,7 @@ class SampledPolicy(_CompositePolicy):
     use one measurement for several figures, or for a member of a mixture, pass the result of :func:`tabulate`.
 
     Args:
+        rules: The game.
         function: A callable on one position or on the size of the only heap, or a policy such as
             ``from_moves(rules, choose)``.
         n: The number of answers per position, 1 or more.
@@ -71,32 +71,19 @@ class SampledPolicy(_CompositePolicy):
 
     is_measurement = True
 
-    def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
-        self.policies = [as_policy(getattr(function, "getMove", function), "function")]
+    def __init__(self, rules: NimRules, function: PolicyLike, n: int) -> None:
+        self.rules = rules
+        self.policies = [checked_policy(function, rules, "function")]
         self.n = checked_integer("n", n, minimum=1)
-        self.rules = game_of(self.policies[0])
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Returns the fraction of answers that gave each action: float64 of shape ``(..., n_actions)``."""
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
-        if heaps.shape[-1] == 1:
-            self.policies = [_of_heap_size_if_possible(self.policies[0], heaps, mask.shape[-1])]
         total = np.zeros(mask.shape)
         for _ in range(self.n):
-            total += answers_of(self.policies[0], heaps, mask)
+            total += checked_probabilities(self.policies[0], heaps, mask)
         return total / self.n
-
-
-def _of_heap_size_if_possible(policy: Policy, heaps: NDArray[Any], n_actions: int) -> Policy:
-    """Returns the policy of a function from the size of the only heap, and any other policy unchanged.
-
-    A :class:`SampledPolicy` is made without the rules, so only the first positions show that there is one heap.
-    """
-    if type(policy) is not FunctionPolicy:
-        return policy
-    board = NimRules((max(int(heaps.max(initial=1)), n_actions),), n_actions)
-    return from_heap_size(board, policy.function) or policy
 
 
 class EncodedPolicy(_CompositePolicy):

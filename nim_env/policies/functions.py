@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_integer
-from nim_env.policies.base import NimPolicy
+from nim_env.policies.base import PolicyAttributes
 from nim_env.policies.player import InvalidPolicyOutput
 from nim_env.rules import NimRules
 
+_OPTIONAL = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
-class FunctionPolicy(NimPolicy):
+
+class FunctionPolicy(PolicyAttributes):
     """Wraps a function ``(observation, action_mask) -> action`` on one position as a policy.
 
     If an answer is not a legal action, the row of probabilities is all zeros, and the :class:`Player` decides what
@@ -40,8 +42,8 @@ class FunctionPolicy(NimPolicy):
         """Gives probability 1 to the function's action in each position: float64 of shape ``(..., n_actions)``."""
         masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
-        answers = self.answers(observations.copy(), masks.copy())
-        actions = self.actions(answers)
+        answers = self.ask(observations.copy(), masks.copy())
+        actions = self.to_actions(answers)
         rows = np.flatnonzero((actions >= 0) & (actions < masks.shape[1]))
         rows = rows[masks[rows, actions[rows]] != 0]
         probabilities = np.zeros(masks.shape)
@@ -54,23 +56,23 @@ class FunctionPolicy(NimPolicy):
             self.fault = f"its function must return {self.wanted}; got {self.illegal_answer!r} at {at}"
         return probabilities.reshape(np.shape(action_mask))
 
-    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """Asks the function in each of ``n`` positions."""
+    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
+        """Returns the function's answers in ``n`` positions."""
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
-    def actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
+    def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
         """Converts the answers to integers, int64 of shape ``(n,)``, with -1 for anything else."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
-        return np.array([self._action(answer) for answer in answers], dtype=np.int64)
+        return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)
 
-    def _action(self, answer: Any) -> np.int64:
+    def _to_action_or_illegal(self, answer: Any) -> np.int64:
         try:
-            return np.int64(self.action(answer))
+            return np.int64(self.to_action(answer))
         except (TypeError, ValueError, OverflowError):
             return np.int64(-1)
 
-    def action(self, answer: Any) -> int:
+    def to_action(self, answer: Any) -> int:
         """Converts an answer to an action. Raises TypeError or ValueError if that is impossible."""
         return checked_integer("action", answer)
 
@@ -80,8 +82,8 @@ class BatchedPolicy(FunctionPolicy):
 
     wanted = "one legal action, an integer, for each position"
 
-    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """Asks the function once for all positions."""
+    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
+        """Returns the function's answers, for which it is called once."""
         answers = self.function(observations, masks)
         if not isinstance(answers, list | tuple):
             answers = np.atleast_1d(answers)
@@ -110,16 +112,16 @@ class MovesPolicy(FunctionPolicy):
         super().__init__(function)
         self.rules = rules
 
-    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Asks the function with each list of heap sizes."""
+    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
+        """Returns the function's answers to each list of heap sizes."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
-    def action(self, answer: Any) -> int:
+    def to_action(self, answer: Any) -> int:
         """Converts a pair to an action. Raises TypeError or ValueError if it is not a move of the game."""
         return self.rules.action(*answer)
 
 
-def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
+def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
     """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
 
     For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
@@ -140,8 +142,8 @@ class HeapPolicy(FunctionPolicy):
         super().__init__(function)
         self.rules = rules
 
-    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Asks the function with each heap size, and lowers numbers above it to the heap size."""
+    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
+        """Returns the function's answers to each heap size. Numbers above the heap size are lowered to it."""
         sizes = observations[:, 0].tolist()
         answers = [self.function(size) for size in sizes]
         return [
@@ -149,12 +151,12 @@ class HeapPolicy(FunctionPolicy):
             for answer, size in zip(answers, sizes, strict=True)
         ]
 
-    def action(self, answer: Any) -> int:
+    def to_action(self, answer: Any) -> int:
         """Converts a number to an action. Raises TypeError or ValueError if no move takes this many objects."""
         return self.rules.action(0, answer)
 
 
-def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
+def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
     """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
 
     The function must have exactly one required argument and no argument with "mask" in its name. It is called
@@ -165,19 +167,14 @@ def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
         return None
     try:
-        takes_mask = any("mask" in name for name in inspect.signature(function).parameters)
-        if takes_mask or len(_required_parameters(function)) != 1 or np.ndim(function(rules.heaps[0])) > 0:
+        parameters = inspect.signature(function).parameters.values()
+        required = [p for p in parameters if p.default is p.empty and p.kind not in _OPTIONAL]
+        takes_mask = any("mask" in parameter.name for parameter in parameters)
+        if takes_mask or len(required) != 1 or np.ndim(function(rules.heaps[0])) > 0:
             return None
     except Exception:  # any other function can raise anything
         return None
     return HeapPolicy(rules, function)
-
-
-def _required_parameters(function: Callable[..., Any]) -> list[str]:
-    """Returns the names of the parameters that a caller of a function must pass."""
-    parameters = inspect.signature(function).parameters.values()
-    is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_optional]
 
 
 def _is_number(answer: Any) -> bool:

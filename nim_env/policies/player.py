@@ -61,12 +61,12 @@ class Player:
         """Asks the policy for its moves in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
 
         With ``twice``, as exact figures need it, two different answers to the same position are an error too.
-        Policies whose answers cannot differ are asked once even then.
+        Policies whose probabilities cannot differ are asked once even then.
         """
-        probabilities = answers_of(self.policy, heaps, action_mask)
-        attributes = attributes_of(self.policy)  # after the answers, since a fault belongs to them
+        probabilities = checked_probabilities(self.policy, heaps, action_mask)
+        attributes = attributes_of(self.policy)  # after the query, whose fault it is
         if twice and not (attributes.is_fixed or attributes.is_measurement):
-            again = answers_of(self.policy, heaps, action_mask)
+            again = checked_probabilities(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
             _refuse(self.policy, _ANSWERS_DIFFER, differs, heaps, probabilities, again)
         sums = probabilities.sum(axis=-1)
@@ -89,8 +89,10 @@ class Player:
         return self.query(np.asarray(observation), np.asarray(action_mask)).probabilities
 
 
-def answers_of(policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Returns a policy's answers as float64, after checking that they are 0 or more and sum to at most 1."""
+def checked_probabilities(
+    policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """Returns a policy's probabilities as float64, after checking that they are 0 or more and sum to at most 1."""
     output = np.asarray(policy.action_probabilities(heaps.copy(), action_mask.copy()))
     if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
         raise InvalidPolicyOutput(

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from nim_env._internal import limits
 from nim_env._internal.limits import chunks
 from nim_env.policies.arguments import PolicyLike, checked_player
-from nim_env.policies.base import NimPolicy
+from nim_env.policies.base import PolicyAttributes
 from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
 
 
-class TabularPolicy(NimPolicy, is_fixed=True):
+class TabularPolicy(PolicyAttributes, is_fixed=True):
     """A policy that looks its probabilities up in a table.
 
     Args:
@@ -56,8 +56,8 @@ def tabulate(
     would have more than 50 million entries.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
-    n_entries = rules.n_positions * rules.n_actions
-    limits.check_size(n_entries, limits.POLICY, f"positions times actions of {rules}", "use a smaller game")
+    what = f"positions times actions of {rules}"
+    limits.check_size(rules.n_pairs, limits.POLICY_PAIRS, what, "use a smaller game")
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)
     for rows in chunks(rules.n_positions - 1, rules.n_actions, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))

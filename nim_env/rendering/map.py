@@ -24,8 +24,14 @@ _COLUMN_GAP = 0.4  # between the blocks of two columns, in blocks
 _MAX_LABELS = 15  # more numbers below the axis would overlap
 _MAX_NAME_SIZE = 19  # the font size of the player's name
 _NAME_WIDTH = 500  # the product of font size and number of letters for which a long name fits
+_NAME_Y, _FIGURES_Y, _CAPTIONS_Y = 36, 82, 103  # lines of text in the header, below the top of the picture
+_NUMBERS_Y, _OBJECTS_LEFT_Y, _LEGEND_Y = 18, 38, 66  # lines of text in the footer, below the blocks
 _LEGEND_BLOCK_SIZE = 15
-_LEGEND = ((0, 1), (11.7, 0.2), (18.7, 0))  # the x of a block, in blocks, and the probability that it shows
+_LEGEND_BLOCKS_Y = 55
+_LEGEND_BLOCKS = ((0, 1), (11.7, 0.2), (18.7, 0))  # the x, in blocks, and the probability that a block shows
+_LEGEND_TEXTS_X = (20, 196, 300)
+_SIDE, _RADIUS = ".86", ".17"  # of a block, if the distance between blocks is 1
+_CROSS = "M.27 .27l.32 .32m0-.32l-.32 .32"
 _PALEST = 0.25  # the opacity of a block if the probability of a winning move is ½
 
 
@@ -68,7 +74,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     """
     number = mastery.won_positions
     board = str(mastery.rules)
-    limits.check_size(number, limits.MAPPED, f"winning positions of {board}", "use a smaller game")
+    limits.check_size(number, limits.MAPPED_POSITIONS, f"winning positions of {board}", "use a smaller game")
     # the best positions come first, and so to the bottom of their columns; NaN, the losing positions, are last
     order = np.argsort(-mastery.winning_move, kind="stable")[:number]
     positions = mastery.rules.from_index(order).tolist()
@@ -126,31 +132,37 @@ def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: 
     """The name of the player and its two figures."""
     font_size = min(_MAX_NAME_SIZE, _NAME_WIDTH / len(name))
     return f"""<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">
-    <text y="36" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>
-    <text y="82" class="n-h n-player_1">{share}</text>\
-<text x="{_INNER_WIDTH}" y="82" class="n-h n-end n-flag">{n_mistakes}</text>
-    <text y="103">expert mastery, {n_winning} winning positions</text>
-    <text x="{_INNER_WIDTH}" y="103" class="n-end">mistakes</text>
+    <text y="{_NAME_Y}" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>
+    <text y="{_FIGURES_Y}" class="n-h n-player_1">{share}</text>\
+<text x="{_INNER_WIDTH}" y="{_FIGURES_Y}" class="n-h n-end n-flag">{n_mistakes}</text>
+    <text y="{_CAPTIONS_Y}">expert mastery, {n_winning} winning positions</text>
+    <text x="{_INNER_WIDTH}" y="{_CAPTIONS_Y}" class="n-end">mistakes</text>
     </g>"""
 
 
 def _axis(layout: _Layout, board: str) -> str:
     """The line that the blocks stand on, the numbers of objects below it, and the words of the legend."""
+    finds, sometimes, does_not = _LEGEND_TEXTS_X
     every = 1 + len(layout.columns) // _MAX_LABELS
     middles = [layout.pitch * (i + 0.5) for i in range(len(layout.columns))]
-    labels = [f'<text x="{x:.1f}" y="18">{n}</text>' for x, n in zip(middles, layout.columns, strict=True)]
+    numbers = [
+        f'<text x="{x:.1f}" y="{_NUMBERS_Y}">{n}</text>' for x, n in zip(middles, layout.columns, strict=True)
+    ]
+    labels = f'<g font-size="12" text-anchor="middle">{"".join(numbers[::every])}</g>'
     return f"""<g transform="translate({_MARGIN} 0)" font-size="13" class="n-muted">\
 <rect width="{_INNER_WIDTH}" height="1" class="n-line"/>
-    <text y="38">objects left</text><text x="{_INNER_WIDTH}" y="38" class="n-end">{board}</text>
-    <text x="20" y="66">finds a winning move</text><text x="196" y="66">sometimes</text>
-    <text x="300" y="66">does not</text><g font-size="12" text-anchor="middle">{"".join(labels[::every])}</g></g>
+    <text y="{_OBJECTS_LEFT_Y}">objects left</text>\
+<text x="{_INNER_WIDTH}" y="{_OBJECTS_LEFT_Y}" class="n-end">{board}</text>
+    <text x="{finds}" y="{_LEGEND_Y}">finds a winning move</text>\
+<text x="{sometimes}" y="{_LEGEND_Y}">sometimes</text>
+    <text x="{does_not}" y="{_LEGEND_Y}">does not</text>{labels}</g>
     """
 
 
 def _legend() -> str:
     """The three blocks before the words of the legend."""
-    blocks = "".join(_block(x, 0, probability) for x, probability in _LEGEND)
-    return f"""<g transform="translate({_MARGIN} 55) scale({_LEGEND_BLOCK_SIZE})">{blocks}</g>
+    blocks = "".join(_block(x, 0, probability) for x, probability in _LEGEND_BLOCKS)
+    return f"""<g transform="translate({_MARGIN} {_LEGEND_BLOCKS_Y}) scale({_LEGEND_BLOCK_SIZE})">{blocks}</g>
     """
 
 
@@ -172,7 +184,7 @@ def _block(x: float, y: float, probability: float, heaps: str = "") -> str:
     """A block of size 1 for a position in which the player finds a winning move with this probability."""
     color = "flag" if probability < 0.5 else "player_1"
     opacity = _PALEST + abs(1.5 * probability - 0.75)  # 1 if the probability is 0 or 1
-    shape = f'<rect width=".86" height=".86" rx=".17" fill-opacity="{opacity:.2g}"/>'
+    shape = f'<rect width="{_SIDE}" height="{_SIDE}" rx="{_RADIUS}" fill-opacity="{opacity:.2g}"/>'
     if probability == 0:
-        shape += '<path d="M.27 .27l.32 .32m0-.32l-.32 .32" class="n-cross n-page"/>'
+        shape += f'<path d="{_CROSS}" class="n-cross n-page"/>'
     return f'<g transform="translate({x:.2f} {y:.2f})" class="n-{color}"><title>{heaps}</title>{shape}</g>\n'

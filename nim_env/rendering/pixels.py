@@ -93,12 +93,12 @@ def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
         bottom, top = (round(room * number / most) for number in (start, end))
         yield bottom, top - bottom
         return
-    for row in range(_MAX_HEIGHT, 0, -1):
-        gap = max(2, row // 4)  # between groups of five blocks
-        if row * most + gap * ((most - 1) // 5) <= room:
+    for pitch in range(_MAX_HEIGHT, 0, -1):  # the height of a block with the space above it
+        gap = max(2, pitch // 4)  # between groups of five blocks
+        if pitch * most + gap * ((most - 1) // 5) <= room:
             break
     for number in range(start, end):
-        yield row * number + gap * (number // 5), row - max(1, row // 8)
+        yield pitch * number + gap * (number // 5), pitch - max(1, pitch // 8)
 
 
 @lru_cache(maxsize=1024)

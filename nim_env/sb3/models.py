@@ -24,7 +24,7 @@ from nim_env._internal import limits
 from nim_env.encodings import encoding_of
 from nim_env.envs.gym_env import NimEnv
 from nim_env.evaluation import ValueFunction
-from nim_env.policies import NimPolicy, Policy, tabulate
+from nim_env.policies import Policy, PolicyAttributes, tabulate
 from nim_env.rules import NimRules
 
 # How to get the scores of all actions from a network, by an attribute that only networks of this kind have: an
@@ -39,7 +39,7 @@ _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
 }
 
 
-class ModelPolicy(NimPolicy):
+class ModelPolicy(PolicyAttributes):
     """A model of Stable-Baselines3 or sb3-contrib as a player: an opponent, or a policy to evaluate.
 
     For example::
@@ -174,7 +174,7 @@ class ModelPolicy(NimPolicy):
 
         The copy is a table. In large games it is a network.
         """
-        if self.rules.n_positions * self.rules.n_actions <= limits.SNAPSHOT:
+        if self.rules.n_pairs <= limits.SNAPSHOT_PAIRS:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
         copied = copy.copy(self)
         file = io.BytesIO()  # copy.deepcopy fails for networks that have just been trained

@@ -56,7 +56,7 @@ class NimVecEnv(VecEnv):
         self._finished_mask = np.ones(nim.rules.n_actions, dtype=np.int8)
         self._finished_mask.flags.writeable = False
         self._shared_rows: NDArray[np.object_] | None = None
-        if nim.board.n_positions * nim.rules.n_actions <= limits.TABULATED_MOVES:
+        if nim.rules.n_pairs <= limits.TABULATED_MOVES:
             rows = _read_only_rows(nim.board.masks(np.arange(nim.board.n_states)))
             self._shared_rows = np.fromiter(rows, dtype=object, count=len(rows))
         self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
@@ -133,7 +133,7 @@ class NimVecEnv(VecEnv):
         """Calls a method of the vector environment once, for all environments.
 
         If the method has a result for each environment, as ``action_masks`` does, the results of ``indices`` are
-        returned. If it returns None, as ``set_opponent`` does, the result is None for each of them.
+        returned. If it returns ``None``, as ``set_opponent`` does, the result is ``None`` for each of them.
         """
         if method_name == "action_masks":  # sb3-contrib calls it at every step
             return self._for_indices(indices, self._masks or self._mask_rows())

@@ -20,7 +20,7 @@ from nim_env.policies import greedy
 COURSE, BOOK = (Path(folder).resolve() for folder in sys.argv[1:])
 RULES = NimRules((3, 3))  # 16 positions, as FrozenLake has states
 MAKE = 'gym.make("nim_env:Nim-v0", heaps=(3, 3), observation="index")'
-VALUES = solver.response_values(RULES, "random")[1][1:]
+VALUES = solver.response_values(RULES, "random").going_first[1:]
 BEST = evaluation.win_probability(RULES, solver.best_response(RULES, "random"), "random")
 
 

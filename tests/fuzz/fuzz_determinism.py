@@ -51,8 +51,8 @@ def evaluated(rules):
     weights *= rules.action_mask(rules.all_positions())
     table = TabularPolicy(rules, weights / np.maximum(weights.sum(axis=1, keepdims=True), 1))
     figures = list(evaluation.report(rules, table).to_dict().values())
-    going_first, going_second = evaluation.win_probabilities(rules, table, "random")
-    return digest(figures, (going_first + going_second) / 2)
+    wins = evaluation.win_probabilities(rules, table, "random")
+    return digest(figures, (wins.going_first + wins.going_second) / 2)
 
 
 def cpu_features():

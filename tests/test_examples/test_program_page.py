@@ -110,7 +110,7 @@ PROGRAMS = [
 @pytest.mark.parametrize(("folder", "name", "heaps"), PROGRAMS)
 def test_the_figures_are_those_of_the_command(visit, folder, name, heaps):
     path = DATA / folder / f"{name}.py"
-    entry = examine(str(path), parse(["check", str(path), "--heaps", *map(str, heaps)]))
+    entry = examine(str(path), parse(["check", str(path), "--heaps", *map(str, heaps)])).to_json()
     page = visit(f"heaps={'-'.join(map(str, heaps))}&last=loses")
     needed = {"base", "q_dictionary"} & {*re.findall(r"\w+", path.read_text(encoding="utf-8"))} - {name}
     page.locator("#files").set_input_files([path, *(path.with_name(f"{module}.py") for module in sorted(needed))])

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, policies
-from nim_env.check.command import in_full, in_one_line, main, parse
+from nim_env.check.command import full_report, main, parse, summary_line
 from nim_env.check.foreign_code import PlayerError, run_file
 from nim_env.check.report import examine
 
@@ -31,7 +32,7 @@ def in_own_folder(monkeypatch, tmp_path):
 def check(player, *options, episodes=1_000):
     """What is said of a player of 2-3-4, in this process."""
     given = ["check", str(player), "--heaps", "2", "3", "4", "--episodes", str(episodes), *options]
-    return examine(str(player), parse(given))
+    return examine(str(player), parse(given)).to_json()
 
 
 def values_of(name, episodes=1_000):
@@ -184,7 +185,7 @@ def test_files_in_processes_of_their_own(capfd):
     Path("good.py").write_text("def play(heaps): return heaps.index(max(heaps)), 1\nprint('hello')")
     board = ["--heaps", "2", "3"]
     assert main(["check", "crash.py", "expert", "good.py:play", *board, "--json", "all.json"]) == 2
-    crash, expert, good = json.loads(Path("all.json").read_text())
+    crash, expert, _ = json.loads(Path("all.json").read_text())
     printed = capfd.readouterr()
     assert "crash.py" in printed.err
     assert [line.split()[0] for line in printed.out.splitlines()] == ["expert", "good.py:play"]
@@ -193,8 +194,14 @@ def test_files_in_processes_of_their_own(capfd):
     assert main(["check", "endless.py", *board, "--time-limit", "2"]) == 2
     assert "endless.py" in capfd.readouterr().err
     assert main(["check", "good.py:play", *board, "--min-expert", "0.99"]) == 1
-    assert capfd.readouterr().out.splitlines() == in_full(good).splitlines()
+    good = examine("good.py:play", parse(["check", "good.py:play", *board]))
+    assert capfd.readouterr().out.splitlines() == full_report(good).splitlines()
     assert main(["check", "expert", *board, "--min-expert", "1"]) == 0
+
+
+def test_reading_the_options_writes_no_file():
+    parse(["check", "expert", "--json", "all.json", "--picture", "map.svg"])
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("heaps", [["2", "3"], ["2,3"], ["2,", "3"]])
@@ -241,7 +248,7 @@ def test_the_page_shows_what_the_command_prints():
     shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
     program = re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1]
     Path("nim.py").write_text(program)
-    printed = in_full(examine("nim.py", parse(["check", "nim.py"])))
+    printed = full_report(examine("nim.py", parse(["check", "nim.py"])))
     for part in shown.split("...\n"):
         assert part.strip() in printed
 
@@ -268,7 +275,7 @@ def test_the_page_for_teachers_shows_what_the_command_prints():
     for line in lines:
         name = line.split()[0]
         entry = examine(str(PLAYERS / name), parse(["check", "", "--heaps", "2", "3", "4"]))
-        assert in_one_line(entry | {"player": name}) == line
+        assert summary_line(replace(entry, player=name)) == line
 
 
 def test_a_class_can_be_pickled_and_used_in_other_processes():

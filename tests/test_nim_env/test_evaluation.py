@@ -90,7 +90,7 @@ def test_rare_positions_are_refused():
     rules = NimRules((999_999,), misere=False)  # without a lost one but the empty
     for n in (1, 20_000):
         with pytest.raises(ValueError, match="losing"):
-            evaluation.sample_positions(rules, n, np.random.default_rng(0), won=False)
+            evaluation.sample_positions(rules, n, np.random.default_rng(0), winning=False)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,10 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, i
     assert mastery.champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
     assert found[-1] == evaluation.exploitability(rules, policy, **option)
     response = solver.best_response(rules, policy, **option)
-    wins, _ = evaluation.win_probabilities(rules, response, policy, illegal_action=illegal_action)
+    wins = evaluation.win_probabilities(rules, response, policy, illegal_action=illegal_action).going_first
     np.testing.assert_allclose(response.values(positions[1:]), 2 * wins[1:] - 1, atol=1e-12)
+    going_first = solver.response_values(rules, policy, **option).going_first
+    np.testing.assert_allclose(going_first[1:], 2 * wins[1:] - 1, atol=1e-12)
     assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
 
 
@@ -400,6 +402,6 @@ def test_too_many_beliefs_are_refused(monkeypatch):
     large = NimRules((100, 100, 100))
     with pytest.raises(ValueError, match="policies"):
         evaluation.mixed_exploitability(large, OpponentPool(large, ["random", "expert"]))
-    monkeypatch.setattr(limits, "BELIEFS", 10_000)
+    monkeypatch.setattr(limits, "MOVES_FROM_BELIEFS", 10_000)
     with pytest.raises(ValueError, match=r"beliefs.*10,000"):
         evaluation.mixed_exploitability(STANDARD, OpponentPool(STANDARD, [random_table(STANDARD, 0), "random"]))

@@ -68,14 +68,15 @@ def test_a_policy_of_one_side_is_queried_where_it_moves(rules, side):
     ):
         wins = evaluation.win_probability(rules, from_openspiel(rules, best), "random", moves_first=side == 0)
         values = solver.response_values(rules, "random")
-        assert 2 * wins - 1 == pytest.approx(values[1 - side][-1], abs=1e-12)
+        of_side = values.going_first if side == 0 else values.going_second
+        assert 2 * wins - 1 == pytest.approx(of_side[-1], abs=1e-12)
 
 
 def test_bots_play():
     rules = NimRules((1, 2, 3))
     game = load_game(rules)
     bot = MCTSBot(game, 2, 1000, RandomRolloutEvaluator(1, np.random.RandomState(0)), solve=True)
-    assert evaluation.mastery(rules, SampledPolicy(from_openspiel(rules, bot), 1)).expert == 1
+    assert evaluation.mastery(rules, SampledPolicy(rules, from_openspiel(rules, bot), 1)).expert == 1
     drawing = MCTSBot(game, 2, 2, RandomRolloutEvaluator(1, np.random.RandomState(0)))
     with pytest.raises(InvalidPolicyOutput):
         evaluation.mastery(rules, from_openspiel(rules, drawing))

@@ -406,10 +406,10 @@ def test_the_illegal_answer_of_a_function(answer, shown):
         f"def of_mask(heaps, mask): return {answer.replace('(1, 1)', 'mask.argmax()')}\n"
     )
     for name in ("of_heaps", "of_mask"):
-        found = load_player(f"mine.py:{name}", RULES).answer_at([2, 3])
+        found = load_player(f"mine.py:{name}", RULES).illegal_answer_at([2, 3])
         assert shown in found
         assert len(found) < 300
-    assert not load_player("random", RULES).answer_at([2, 3])
+    assert not load_player("random", RULES).illegal_answer_at([2, 3])
 
 
 @pytest.mark.parametrize(

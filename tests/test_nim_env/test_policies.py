@@ -116,7 +116,7 @@ def test_policies_of_another_game_are_refused():
         tabulate(other, "random"),
         MixturePolicy(other),
         Player(ExpertPolicy(other), "lose"),
-        SampledPolicy(ExpertPolicy(other), 2),
+        SampledPolicy(other, ExpertPolicy(other), 2),
     ):
         with pytest.raises(ValueError, match=f"opponent.*{other}.*{SIMPLE}"):
             evaluation.win_probability(SIMPLE, "random", policy)
@@ -217,7 +217,7 @@ def test_chance_is_measured_by_frequencies_and_never_as_if_it_were_none(player):
                 function(RULES, mixed)
     positions, mask = unfinished(RULES)
     expected = RandomPolicy().action_probabilities(positions, mask)
-    sampled = SampledPolicy(player, 200)
+    sampled = SampledPolicy(RULES, player, 200)
     found = sampled.action_probabilities(positions, mask)
     assert (abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / 200)).all()
     np.testing.assert_allclose(found * 200, np.round(found * 200))  # frequencies of 200 answers
@@ -256,7 +256,7 @@ def test_every_kind_of_nonsense_loses(answer):
     expected = np.eye(RULES.n_actions)[right[1:]] * ~loses[:, None]
     batch = batched(lambda heaps, masks: [action(*both) for both in zip(heaps, masks, strict=True)])
     players = [action, batch, from_moves(RULES, pair), EncodedPolicy(action, checked_encoding("heaps", RULES))]
-    players += [SampledPolicy(action, 3), MixturePolicy(RULES, [action])]
+    players += [SampledPolicy(RULES, action, 3), MixturePolicy(RULES, [action])]
     if type(answer) is int and answer < 100:
         players.append(batched(lambda heaps, masks: np.array(batch.function(heaps, masks))))
     for player in players:
@@ -332,7 +332,7 @@ FIGURES = {  # a number from each function that takes illegal_action
     ),
     "payoff_matrix": lambda player, **option: evaluation.payoff_matrix(SIMPLE, [player], **option).tolist(),
     "play_match": lambda player, **option: evaluation.play_match(SIMPLE, player, player, 50, seed=0, **option),
-    "best_response": lambda player, **option: solver.best_response(SIMPLE, player, **option).table.tolist(),
+    "best_response": lambda player, **option: solver.best_response(SIMPLE, player, **option).afterstates.tolist(),
     "tabulate": lambda player, **option: tabulate(SIMPLE, player, **option).probabilities.tolist(),
 }
 
@@ -561,7 +561,7 @@ def test_a_function_of_one_heap_that_draws_is_measured(size, seed):
     positions = rules.all_positions()[1:]
     masks = rules.action_mask(positions)
     for form in (play, SimpleNamespace(getMove=play)):
-        frequencies = SampledPolicy(form, 400).action_probabilities(positions, masks)
+        frequencies = SampledPolicy(rules, form, 400).action_probabilities(positions, masks)
         expected = ExpertPolicy(rules).action_probabilities(positions, masks)
         np.testing.assert_allclose(frequencies, expected, atol=0.13)
-    assert evaluation.mastery(rules, SampledPolicy(play, 2)).champion
+    assert evaluation.mastery(rules, SampledPolicy(rules, play, 2)).champion

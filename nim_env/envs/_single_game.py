@@ -1,0 +1,63 @@
+"""What the environments with a single game share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.error import InvalidAction, ResetNeeded
+from numpy.typing import NDArray
+
+from nim_env._internal.caching import shared_instance
+from nim_env._internal.checks import checked_choice
+from nim_env.board import Board
+from nim_env.envs._config import EnvConfig, checked_starts
+from nim_env.envs._results import StepResult, StepResults
+from nim_env.rendering import Display, view_of
+
+
+class SingleGame:
+    """The game of an environment: its board, its current state, and how it is rendered."""
+
+    metadata: dict[str, Any]
+
+    def _set_up(self, config: EnvConfig, render_mode: str | None) -> None:
+        self.rules = config.rules
+        self.encoding = config.encoding
+        self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        self._config = config
+        self._display = Display(self.render_mode)
+        self._n_actions = self.rules.n_actions
+        self._board = shared_instance(Board, self.rules)
+        self._offsets = self.rules.offsets
+        self._results = shared_instance(StepResults, self._board, self.encoding)
+        self._current: StepResult | None = None  # None before the first reset
+        self._to_play = 0  # 0 or 1
+
+    def _current_result(self) -> StepResult:
+        """Returns the result of the last step or reset, or raises an error before the first ``reset``."""
+        if self._current is None:
+            raise ResetNeeded("no game has been started; call reset() first")
+        return self._current
+
+    def _state_of_start(self, heaps: Any) -> int | None:
+        """Returns the state of the position ``options["heaps"]``, or ``None`` without this option."""
+        return None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
+
+    def _after_illegal(self, action: int, result: StepResult) -> int:
+        """Returns the state after an illegal action, or raises InvalidAction as ``illegal_action`` says."""
+        if self._config.illegal_action == "raise":
+            raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
+        return self._board.after_illegal(result.state)
+
+    def _rendered(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
+        """Renders the game. :func:`nim_env.rendering.view_of` describes the arguments."""
+        result = self._current_result()
+        last_heaps = [self._results[state].heaps.tolist() for state in last_states]
+        view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)
+        return self._display.render(view)
+
+    def close(self) -> None:
+        """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
+        self._display.close()

@@ -1,0 +1,41 @@
+"""The transition probabilities ``env.unwrapped.P``, in the form of Gymnasium's FrozenLake."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from nim_env._internal import limits
+from nim_env.policies import Policy, tabulate
+from nim_env.rules import NimRules
+
+Transitions: TypeAlias = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+"""By state and action, a list of tuples ``(probability, next state, reward, terminated)``."""
+
+
+def transitions(rules: NimRules, policy: Policy) -> Transitions:
+    """Returns the transitions from every position against an opponent.
+
+    Raises ValueError if the number of positions times actions is above 100,000, or if the policy is invalid.
+    """
+    limits.check_size(rules.n_pairs, limits.TRANSITION_PAIRS, "positions times actions of P", "use smaller heaps")
+    replies = tabulate(rules, policy, np.float64).probabilities
+    last = rules.terminal_reward
+
+    def replied(after: int) -> list[tuple[float, int, float, bool]]:
+        """The outcomes of the opponent's reply at the position with the index ``after``."""
+        if after == 0:
+            return [(1.0, 0, last, True)]
+        weights = replies[after] / replies[after].sum()
+        states = [(float(weights[reply]), after - rules.offsets[reply]) for reply in weights.nonzero()[0]]
+        return [(chance, state, 0.0 if state else -last, state == 0) for chance, state in states]
+
+    outcomes = [replied(after) for after in range(rules.n_positions)]
+    return {
+        state: {
+            action: outcomes[state - offset][:] if legal else [(1.0, 0, -1.0 if state else 0.0, True)]
+            for action, (offset, legal) in enumerate(zip(rules.offsets, mask, strict=True))
+        }
+        for state, mask in enumerate(rules.action_mask(rules.all_positions()).tolist())
+    }
