@@ -75,6 +75,7 @@ const isYourTurn = () => isFriend() || state.game.playerAt(shownPly()) === 0;
 
 function verdictOf({ isWon }) {
   const other = names()[1];
+  if (lesson() && state.game.winner === 0) return ["✓ Lesson done.", "good"];
   if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over. Step back to study it.", ""];
   if (isYourTurn()) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];

@@ -55,7 +55,7 @@ function perfectMove(heaps, board) {
   return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => count === 1));
 }
 
-export const PERFECT = player("perfect", "Perfect", "the theory", perfectMove);
+export const EXPERT = player("perfect", "Expert", "perfect play", perfectMove);
 export const NETWORK = player(
   "network",
   "Network",
@@ -69,7 +69,7 @@ export const LEVELS = [
   level("student", "Student"),
   level("master", "Master"),
   NETWORK,
-  PERFECT,
+  EXPERT,
   player("friend", "2 people", "one screen"),
 ];
 

@@ -3,8 +3,20 @@
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
 import { isLimited, isWinning, nameOf } from "./rules.js";
-import { goal, plural, watchedText, wordsOf } from "./words.js";
-import { isFriend, isOpponent, lesson, names, nextLevel, phase, shownHeaps, shownPly, state } from "./state.js";
+import { goal, nearText, plural, watchedText, wordsOf, wrongText } from "./words.js";
+import {
+  isFriend,
+  isNear,
+  isOpponent,
+  isPuzzle,
+  lesson,
+  names,
+  nextLevel,
+  phase,
+  shownHeaps,
+  shownPly,
+  state,
+} from "./state.js";
 
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
@@ -48,18 +60,25 @@ function yours() {
     const how = "That was its mistake: now you can win.";
     return { say: `${names()[1]} took ${wordsOf(last)}.`, how, player, kind: "told" };
   }
+  if (isNear(game)) return { ...nearText(game), aim, player };
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
-  const rule = isFirst && !lesson() && state.panel !== "learn" ? `Take ${amount}, from one heap.` : "";
+  const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
   const how = turn && rule ? rule : howTo();
-  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [letIt()] : [] };
+  return {
+    say: turn || rule || "Your turn",
+    how,
+    aim,
+    player,
+    buttons: isLostStart() && !rule && !state.panel ? [letIt()] : [],
+  };
 }
 
 function isItsMistake() {
-  const { board, start, first, moves } = state.game;
-  return start !== board.heaps && first === 1 && moves.length === 1 && moves[0].rating === "mistake" && !isFriend();
+  const { moves } = state.game;
+  return isPuzzle() && moves.length === 1 && moves[0].rating === "mistake";
 }
 
 function isLostStart() {
@@ -80,8 +99,8 @@ function howTo() {
   if (isLimited(board)) {
     return `${press} one of the ${isLying ? "last" : "top"} ${plural(board.max, "block")}${by === "mouse" ? "" : ", then Take"}.`;
   }
-  const rest = isLying ? "all to its right" : columns === 1 ? "all above it" : "the marked ones";
-  return `${press} a block to take it and ${rest}.`;
+  const rest = isLying ? "it and all to its right" : columns === 1 ? "it and all above it" : "the marked ones";
+  return `${press} a block to take ${rest}.`;
 }
 
 export const turnOf = (ply) => Math.floor(ply / 2) + 1;
@@ -96,13 +115,14 @@ function over() {
   const { winner, decisive: flag } = game;
   const isYours = winner === 0 || isFriend();
   const say = isFriend() ? `${names()[winner]} wins!` : isYours ? "You win!" : "You lose.";
-  const told = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
+  const aim = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
   const isClean = game.moves.every(({ rating }, ply) => rating !== "mistake" || game.playerAt(ply) !== winner);
   let why = flag < 0 ? `${names()[winner]} could win from the start.` : `${moveName(flag)} gave the win away.`;
   if (isClean && isYours) why = `${names()[winner]} made no mistake.`;
   const buttons = isYours ? buttonsAfterWin() : buttonsAfterLoss(flag);
-  const again = lesson() ? ["Again", "again"] : AGAIN;
-  return { say, how: `${told} ${game.told ?? why}`, player: winner, kind: "over", buttons: [...buttons, again] };
+  const next = isPuzzle() && state.panel === "learn" ? [wrongText(true), "wrong"] : AGAIN;
+  const again = lesson() ? ["Again", "again"] : next;
+  return { say, aim, how: game.told ?? why, player: winner, kind: "over", buttons: [...buttons, again] };
 }
 
 function buttonsAfterWin() {

@@ -30,7 +30,7 @@ export const SAY = {
   damaged: "The file of your players is damaged.",
 };
 export const newGameSaid = (isFriend, other) => `New game ${isFriend ? "for two people" : `against ${other}`}.`;
-export const replaced = (name, reason) => `${SAY[reason]} Perfect plays instead of ${name}.`;
+export const replaced = (name, reason) => `${SAY[reason]} The expert plays instead of ${name}.`;
 export const brokenLink = (why) => `This link is broken. ${why} Here is the first board.`;
 export const failureOf = ({ message }) => (message === "network" ? SAY.network : `A fault of this page: ${message}`);
 
@@ -138,13 +138,10 @@ export function taughtText({ move, from, to }, hasWon) {
 }
 
 const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
-const RIVAL_NOTES = {
-  itself: "The dots on the curve are Beginner, Student and Master.",
-  "take-3": "Take-3 always takes 3 blocks, or what is left of a heap.",
-};
+const RIVAL_NOTES = { "take-3": ", which always takes 3 if it can,", expert: ", which never makes a mistake," };
 export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
-  `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival] ?? ""}`;
+  `It plays against ${rivalName(rival)}${RIVAL_NOTES[rival] ?? ""} and is told only who won.`;
 export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
@@ -165,7 +162,7 @@ export function watchedText({ games, move, answer, from, target, to }, rival) {
   const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
   if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
   const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: answered, how: `Its target is ${signed(target)}. It now expects ${signed(to)}.` };
+  return { say: answered, how: `Target ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -179,15 +176,19 @@ export const networkText =
 export const valuesText = "A number is what it expects from taking this block and all above it.";
 export function keyText(values, games) {
   const isUntried = ([, value]) => value === null;
-  if (!values.every(isUntried))
-    return `Blue +1 wins, red −1 loses, ◆ its move${values.some(isUntried) ? ", ? untried" : ""}`;
+  if (!values.every(isUntried)) return `Blue wins, red loses, ★ its move${values.some(isUntried) ? ", ? untried" : ""}`;
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
+export const hiddenText = "Its values appear after your move.";
+export const dotsText = " The dots on the curve are Beginner, Student and Master.";
+export const wrongText = (isNext) => `${isNext ? "Next" : "Play a"} position that it gets wrong`;
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
-export const nearText = (heaps, near) =>
-  `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}, which can be won. `;
+export const nearText = ({ board, start }) => ({
+  say: `You can win from ${start.join("-")}.`,
+  how: `Whoever starts ${board.heaps.join("-")} loses.`,
+});
 
 export function mapText(number, wrong) {
   const cells = "Each cell is a position that can be won. The ones with the fewest blocks are on the left.";
