@@ -3,7 +3,7 @@ import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK, isLearner } from "./players.js";
-import { isHidden, isPuzzle, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
+import { isHidden, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds
@@ -56,7 +56,7 @@ export function drawLearn() {
   const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
   const key = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
   $("key").textContent = isHidden() ? words.hiddenText : key;
-  const dots = hasLearner && settings === SELF_PLAY ? words.dotsText : "";
+  const dots = hasLearner && settings === SELF_PLAY && trainee().seen ? words.dotsText : "";
   $("learn-hint").textContent = (isLost ? words.allLose : "") + said + dots;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);
@@ -92,8 +92,7 @@ function drawFigures(table) {
   $("n-mastery").textContent = words.percent(table.mastery);
   Object.assign($("games"), { max: learner.plan.length - 1, value: learner.stageOf(table.games) });
   $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
-  $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
-  $("train").lastElementChild.textContent = training ? "Pause" : "Train";
+  $("train").textContent = training ? "Pause" : "Train";
   $("teach-it").disabled = table === opponent.taught;
   $("play-it").disabled = $("teach-it").disabled || isLearner(opponent, state.learner, table.games, settings);
   drawCurve(learner, Number($("games").value));
@@ -102,37 +101,30 @@ function drawFigures(table) {
 
 function drawCurve(learner, at) {
   const { tables, plan, settings } = learner;
-  const seen = (learner.seen = Math.max(learner.seen, at));
   const { clientWidth: width, clientHeight: height } = $("curve");
   const last = plan.length - 1; // before it is trained, so a slider that is held stays
-  const top = 16;
-  const bottom = height - 26;
+  const seen = (learner.seen = Math.max(learner.seen, at));
   // stages are equally spaced, as the thumb of a range input moves
-  const x = (i) => 11 + ((width - 22) * i) / Math.max(1, last);
-  const y = (share) => top + (bottom - top) * (1 - share);
-  const points = tables.map(({ mastery }, i) => `${x(i).toFixed(1)} ${y(mastery).toFixed(1)}`);
+  const x = (i) => 11 + ((width - 22) * i) / last;
+  const y = (share) => 16 + (height - 42) * (1 - share);
+  const points = tables.map(({ mastery }, i) => `${x(i)} ${y(mastery)}`);
   const path = (to) => `M${points.slice(0, to + 1).join("L")}`;
-  const across = (name, share) => makeSvg("path", { class: name, d: `M0 ${y(share)}H${width}` });
+  const grid = (share) => makeSvg("path", { class: "grid", d: `M0 ${y(share)}H${width}` });
   const dot = (name, i, r) => makeSvg("circle", { class: name, cx: x(i), cy: y(tables[i].mastery), r });
-  const anchor = (i) => (i === 0 ? "start" : i === last ? "end" : "middle");
+  const label = (share) => makeSvg("text", { x: 0, y: y(share) - 4 }, words.percent(share));
+  const anchor = (i) => (i < last ? "middle" : "end");
+  const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
   const stageWith = (games) => plan.indexOf(games);
   const levels = settings === SELF_PLAY ? Object.values(state.learner.levels()).map(stageWith) : [];
-  const marked = [0, 10, 100, 1000, plan[last]].map(stageWith);
-  const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
-  $("curve-svg").setAttribute("viewBox", `0 0 ${width} ${height}`);
   $("curve-svg").replaceChildren(
-    across("grid", 1),
-    across("grid", 0.5),
-    across("grid", 0),
+    ...[0, 0.5, 1].map(grid),
     makeSvg("path", { class: "rest", d: path(seen) }),
     makeSvg("path", { class: "area", d: `${path(at)}V${y(0)}H${x(0)}Z` }),
     makeSvg("path", { d: path(at) }),
     ...levels.filter((i) => i >= 0 && i <= seen).map((i) => dot("level", i, 4)),
-    makeSvg("path", { class: "head", d: `M${x(at)} ${top - 8}V${y(0)}` }),
     dot("thumb", at, 9),
-    makeSvg("text", { x: 0, y: y(1) - 4 }, "100%"),
-    makeSvg("text", { x: 0, y: y(0.5) - 4 }, "50%"),
-    ...marked.filter((i) => i >= 0).map(number),
+    ...[0.5, 1].map(label),
+    ...[0, 10, 100, 1000, plan[last]].map(stageWith).map(number),
   );
 }
 
@@ -160,7 +152,7 @@ function drawMap(table) {
   const makeColumn = () => make("div");
   sync($("map"), ordered, makeColumn, (node, column) => sync(node, column, makeCell, drawCell));
   $("map-hint").textContent = words.mapText(won.length, wrong);
-  Object.assign($("play-wrong"), { disabled: !wrong, textContent: words.wrongText(isPuzzle()) });
+  $("play-wrong").disabled = !wrong;
 }
 
 export function wrongPosition() {

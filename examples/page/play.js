@@ -179,7 +179,7 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
   show(new Game(board, first ?? starter, start));
-  if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
+  if (reason || state.before) toast(reason || newGameSaid(names()[1]), Boolean(state.before));
 }
 
 /** The values of a lost start are all red, so before the first move this opens a won position near it. */

@@ -3,7 +3,7 @@
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
 import { isLimited, isWinning, nameOf } from "./rules.js";
-import { goal, nearText, plural, watchedText, wordsOf, wrongText } from "./words.js";
+import { goal, nearText, plural, puzzleText, watchedText, wordsOf } from "./words.js";
 import {
   isFriend,
   isNear,
@@ -20,6 +20,7 @@ import {
 
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
+const NEXT = ["Next position it gets wrong", "wrong"];
 
 // a button is [text, data-do, value]
 const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
@@ -29,7 +30,7 @@ function failed() {
 }
 
 function watching() {
-  return { ...watchedText(state.watched, state.settings.rival), player: 1, kind: "told" };
+  return { ...watchedText(state.watched, state.settings.rival), player: 1 };
 }
 
 function moving() {
@@ -56,29 +57,15 @@ function yours() {
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
   const last = game.moves.at(-1);
-  if (isItsMistake()) {
-    const how = "That was its mistake: now you can win.";
-    return { say: `${names()[1]} took ${wordsOf(last)}.`, how, player, kind: "told" };
-  }
   if (isNear(game)) return { ...nearText(game), aim, player };
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
   const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
-  const how = turn && rule ? rule : howTo();
-  return {
-    say: turn || rule || "Your turn",
-    how,
-    aim,
-    player,
-    buttons: isLostStart() && !rule && !state.panel ? [letIt()] : [],
-  };
-}
-
-function isItsMistake() {
-  const { moves } = state.game;
-  return isPuzzle() && moves.length === 1 && moves[0].rating === "mistake";
+  const how = isPuzzle() && puzzleText(game.moves);
+  const buttons = isLostStart() && !rule && !state.panel ? [letIt()] : isPuzzle() && game.moves[2] ? [NEXT] : [];
+  return { say: turn || rule || "Your turn", how: how || (turn && rule ? rule : howTo()), aim, player, buttons };
 }
 
 function isLostStart() {
@@ -120,8 +107,7 @@ function over() {
   let why = flag < 0 ? `${names()[winner]} could win from the start.` : `${moveName(flag)} gave the win away.`;
   if (isClean && isYours) why = `${names()[winner]} made no mistake.`;
   const buttons = isYours ? buttonsAfterWin() : buttonsAfterLoss(flag);
-  const next = isPuzzle() && state.panel === "learn" ? [wrongText(true), "wrong"] : AGAIN;
-  const again = lesson() ? ["Again", "again"] : next;
+  const again = lesson() ? ["Again", "again"] : isPuzzle() ? NEXT : AGAIN;
   return { say, aim, how: game.told ?? why, player: winner, kind: "over", buttons: [...buttons, again] };
 }
 
@@ -144,7 +130,7 @@ function past() {
   const { decisive: flag } = game;
   const n = game.moves.length;
   const aim = "It gave the win away.";
-  const better = `Better: ${game.better.slice(0, 3).map(wordsOf).join(" or ")}${game.better.length > 3 ? ", or others" : ""}.`;
+  const better = `Better: ${game.better.slice(0, 3).map(wordsOf).join(" or ")}.`;
   if (flag >= 0 && ply === flag) {
     const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`;
     const player = game.playerAt(flag);
