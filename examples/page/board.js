@@ -2,7 +2,7 @@
 
 import { $, make, set, style, sync } from "./dom.js";
 import { analyze, groupOf, isAlone, isLimited, isSame, limit, nameOf } from "./rules.js";
-import { hasGroups, isFriend, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
+import { hasGroups, isFriend, isHidden, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
 import { heapLabel, signed, wordsOf } from "./words.js";
 
 const gapFor = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
@@ -100,7 +100,7 @@ function valueText(value, digits = 2) {
 }
 
 export const shownValues = (heaps) =>
-  (state.panel === "learn" && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
+  (state.panel === "learn" && !isHidden() && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
 
 export function drawBoard() {
   const { game, opponent } = state;

@@ -41,7 +41,7 @@ export const LESSONS = [
     text: "See 3 as 2 + 1. Then 1-2-3 has a pair of 2s and a pair of 1s. After each move, make pairs again.",
   }),
   board([3, 4, 5], {
-    name: "The odd group",
+    name: "Make pairs",
     misere: false,
     first: 0,
     wrong: SINGLE,

@@ -3,7 +3,7 @@ import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK, isLearner } from "./players.js";
-import { isNear, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
+import { isHidden, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds
@@ -14,6 +14,7 @@ export function startTraining(show) {
   const isPaused = games !== null && games < trainee().plan.at(-1);
   Object.assign(state, { training: {}, watched: null, games: isPaused ? games : 0 });
   showNext(state.training, show);
+  $("curve").scrollIntoView({ block: "nearest" }); // for small screens
 }
 
 function showNext(training, show) {
@@ -23,7 +24,8 @@ function showNext(training, show) {
   if (next) state.games = next.games;
   else if (learner.isTrained) state.training = null;
   show();
-  setTimeout(() => showNext(training, show), STEP);
+  if (state.training) setTimeout(() => showNext(training, show), STEP);
+  else $("finding").scrollIntoView({ block: "nearest" });
 }
 
 export function showStage(stage) {
@@ -45,16 +47,17 @@ export function drawLearn() {
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
   $("learn-intro").textContent = game.told ?? intro;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
-  $("learn-figures").hidden = !hasLearner || !table;
+  $("runs").hidden = $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;
   const heaps = shownHeaps();
   const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
   const values = shownValues(heaps);
   const isPolicy = isOwn && !opponent.values;
   const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
-  $("key").textContent = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
-  const told = isNear(game) ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
-  $("learn-hint").textContent = told + said;
+  const key = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
+  $("key").textContent = isHidden() ? words.hiddenText : key;
+  const dots = hasLearner && settings === SELF_PLAY && trainee().seen ? words.dotsText : "";
+  $("learn-hint").textContent = (isLost ? words.allLose : "") + said + dots;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);
 }
@@ -83,51 +86,45 @@ function drawFigures(table) {
   drawSettings();
   $("finding").textContent = findingOf(table);
   $("python").textContent = words.pythonText(state.game.board, settings, learner.plan.at(-1));
-  const lessons = table.lessons ? ` + ${table.lessons}` : "";
-  $("n-games").textContent = words.thousands(table.games) + lessons;
-  $("games-word").textContent = table.games === 1 && !lessons ? " game" : " games";
+  const [games, word] = words.plural(table.games + (table.lessons ?? 0), "game").split(" ");
+  $("n-games").textContent = games;
+  $("games-word").textContent = word;
   $("n-mastery").textContent = words.percent(table.mastery);
   Object.assign($("games"), { max: learner.plan.length - 1, value: learner.stageOf(table.games) });
   $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
-  $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
-  $("train").lastElementChild.textContent = training ? "Pause" : "Train";
+  $("train").textContent = training ? "Pause" : "Train";
   $("teach-it").disabled = table === opponent.taught;
   $("play-it").disabled = $("teach-it").disabled || isLearner(opponent, state.learner, table.games, settings);
-  drawCurve(learner, learner.stageOf(table.games));
+  drawCurve(learner, Number($("games").value));
   drawMap(table);
 }
 
-function drawCurve({ tables, plan, settings }, at) {
+function drawCurve(learner, at) {
+  const { tables, plan, settings } = learner;
   const { clientWidth: width, clientHeight: height } = $("curve");
   const last = plan.length - 1; // before it is trained, so a slider that is held stays
-  const top = 16;
-  const bottom = height - 26;
+  const seen = (learner.seen = Math.max(learner.seen, at));
   // stages are equally spaced, as the thumb of a range input moves
-  const x = (i) => 11 + ((width - 22) * i) / Math.max(1, last);
-  const y = (share) => top + (bottom - top) * (1 - share);
-  const points = tables.map(({ mastery }, i) => `${x(i).toFixed(1)} ${y(mastery).toFixed(1)}`);
+  const x = (i) => 11 + ((width - 22) * i) / last;
+  const y = (share) => 16 + (height - 42) * (1 - share);
+  const points = tables.map(({ mastery }, i) => `${x(i)} ${y(mastery)}`);
   const path = (to) => `M${points.slice(0, to + 1).join("L")}`;
-  const across = (name, share) => makeSvg("path", { class: name, d: `M0 ${y(share)}H${width}` });
+  const grid = (share) => makeSvg("path", { class: "grid", d: `M0 ${y(share)}H${width}` });
   const dot = (name, i, r) => makeSvg("circle", { class: name, cx: x(i), cy: y(tables[i].mastery), r });
-  const anchor = (i) => (i === 0 ? "start" : i === last ? "end" : "middle");
+  const label = (share) => makeSvg("text", { x: 0, y: y(share) - 4 }, words.percent(share));
+  const anchor = (i) => (i < last ? "middle" : "end");
+  const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
   const stageWith = (games) => plan.indexOf(games);
   const levels = settings === SELF_PLAY ? Object.values(state.learner.levels()).map(stageWith) : [];
-  const marked = [0, 10, 100, 1000, plan[last]].map(stageWith);
-  const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
-  $("curve-svg").setAttribute("viewBox", `0 0 ${width} ${height}`);
   $("curve-svg").replaceChildren(
-    across("grid", 1),
-    across("grid", 0.5),
-    across("grid", 0),
-    makeSvg("path", { class: "rest", d: path(tables.length) }),
+    ...[0, 0.5, 1].map(grid),
+    makeSvg("path", { class: "rest", d: path(seen) }),
     makeSvg("path", { class: "area", d: `${path(at)}V${y(0)}H${x(0)}Z` }),
     makeSvg("path", { d: path(at) }),
-    ...levels.filter((i) => i >= 0 && tables[i]).map((i) => dot("level", i, 4)),
-    makeSvg("path", { class: "head", d: `M${x(at)} ${top - 8}V${y(0)}` }),
+    ...levels.filter((i) => i >= 0 && i <= seen).map((i) => dot("level", i, 4)),
     dot("thumb", at, 9),
-    makeSvg("text", { x: 0, y: y(1) - 4 }, "100%"),
-    makeSvg("text", { x: 0, y: y(0.5) - 4 }, "50%"),
-    ...marked.filter((i) => i >= 0).map(number),
+    ...[0.5, 1].map(label),
+    ...[0, 10, 100, 1000, plan[last]].map(stageWith).map(number),
   );
 }
 
@@ -160,7 +157,8 @@ function drawMap(table) {
 
 export function wrongPosition() {
   const table = shownTable();
-  const won = [...table.positions.wins.keys()];
-  const least = Math.min(...won.map((position) => table.rightIn(position)));
-  return drawn(won.filter((position) => table.rightIn(position) === least));
+  const here = table.positions.indexOf(state.game.start);
+  const others = [...table.positions.wins.keys()].filter((position) => position !== here);
+  const least = Math.min(...others.map((position) => table.rightIn(position)));
+  return least < 1 ? drawn(others.filter((position) => table.rightIn(position) === least)) : here;
 }

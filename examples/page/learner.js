@@ -212,6 +212,7 @@ export class Taught extends Table {
 export class Learner {
   games = 0;
   tables = [];
+  seen = 0; // the last stage that the curve has shown
 
   constructor(board, settings = SELF_PLAY, random = new Random(7), family = []) {
     family.push(this);

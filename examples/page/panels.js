@@ -14,7 +14,6 @@ const makeMove = (_, ply) => {
 export function drawMoves() {
   const { game, view } = state;
   const { decisive: flag } = game;
-  $("moves-hint").textContent = words.movesHint(game.moves.length);
   sync($("moves"), game.moves, makeMove, (item, move, ply) => {
     const button = item.firstElementChild;
     const [, , name, text, rating] = button.children;
@@ -59,8 +58,7 @@ export function drawTeach() {
   $("shows-move").checked = state.showsMove;
   $("legend").textContent = words.legendText(board);
   $("legend").hidden = !hasGroups();
-  for (const id of ["digits", "reasons"]) $(id).hidden = Boolean(lesson());
-  $("bits").textContent = words.binaryText(heaps, board, analysis);
+  $("reasons").hidden = Boolean(lesson());
   $("why").replaceChildren(...words.whyTexts(board).map((textContent) => make("p", { textContent })));
 }
 
@@ -75,6 +73,7 @@ const isYourTurn = () => isFriend() || state.game.playerAt(shownPly()) === 0;
 
 function verdictOf({ isWon }) {
   const other = names()[1];
+  if (lesson() && state.game.winner === 0) return ["✓ Lesson done.", "good"];
   if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over. Step back to study it.", ""];
   if (isYourTurn()) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];

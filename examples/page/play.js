@@ -6,11 +6,11 @@ import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
 import { Game } from "./game.js";
 import { Learner, SELF_PLAY, Table, stageName } from "./learner.js";
 import { toLink } from "./links.js";
-import { PERFECT, learnerAfter } from "./players.js";
+import { EXPERT, learnerAfter } from "./players.js";
 import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
 import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state, trainee } from "./state.js";
 import { announce } from "./status.js";
-import { failureOf, nearText, newGameSaid, replaced, taughtText } from "./words.js";
+import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
 const THINK = 350; // milliseconds
 const MARK = 750;
@@ -164,12 +164,13 @@ function show(game, view = null) {
   Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
 
-/** Starts a new game. The theory plays in lessons, and if the wanted opponent cannot. */
+/** Starts a new game. The expert plays in lessons, and if the wanted opponent cannot. */
 export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted, first } = {}) {
   const { game, learner, opponent, games, starts, home } = state;
   if (game.winner !== null) state.before = null;
   else if (hasPlayed()) state.before = { game, learner, opponent, wanted: state.wanted, games, starts, home };
   keepHome(board);
+  if (board !== game.board) state.showsMove = false;
   if (wanted.games && (wanted.taught || wanted !== state.wanted)) {
     Object.assign(state, { games: null, settings: wanted.settings });
   }
@@ -178,7 +179,7 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
   show(new Game(board, first ?? starter, start));
-  if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
+  if (reason || state.before) toast(reason || newGameSaid(names()[1]), Boolean(state.before));
 }
 
 /** The values of a lost start are all red, so before the first move this opens a won position near it. */
@@ -190,14 +191,14 @@ export function openWon() {
   const near = isLost && wonNear(start, board);
   if (!near) return;
   begin({ start: near, first: 0 });
-  toast(nearText(start, near));
+  untoast();
 }
 
 function chooseOpponent(board) {
   const { wanted, learner } = state;
   const isLesson = LESSONS.includes(board);
   const reason = isLesson ? "" : wanted.why(learner);
-  state.opponent = isLesson || reason ? PERFECT : wanted;
+  state.opponent = isLesson || reason ? EXPERT : wanted;
   return reason && replaced(wanted.name, reason);
 }
 

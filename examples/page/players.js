@@ -1,6 +1,5 @@
-// Who plays against you. A player is {id, name, note, why, start}: `note(learner)` is the line below its name,
-// `why(learner)` a key of SAY if it cannot play, and `start(learner)` its policy for one game, from heaps to a move, or
-// to nothing before the learner is trained. A learner has `games(learner)` and `settings` too, and perhaps `taught`.
+// Who plays against you. `note(learner)` is the line below a player's name, `why(learner)` a key of SAY if it cannot
+// play, and `start(learner)` its policy for one game, from heaps to a move, or to nothing before the training.
 
 import { isSameBoard } from "./boards.js";
 import { Positions, SELF_PLAY, Table, Taught, drawn, readStage, stageName } from "./learner.js";
@@ -55,7 +54,7 @@ function perfectMove(heaps, board) {
   return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => count === 1));
 }
 
-export const PERFECT = player("perfect", "Perfect", "the theory", perfectMove);
+export const EXPERT = player("perfect", "Expert", "perfect play", perfectMove);
 export const NETWORK = player(
   "network",
   "Network",
@@ -69,7 +68,7 @@ export const LEVELS = [
   level("student", "Student"),
   level("master", "Master"),
   NETWORK,
-  PERFECT,
+  EXPERT,
   player("friend", "2 people", "one screen"),
 ];
 

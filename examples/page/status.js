@@ -3,11 +3,24 @@
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
 import { isLimited, isWinning, nameOf } from "./rules.js";
-import { goal, plural, watchedText, wordsOf } from "./words.js";
-import { isFriend, isOpponent, lesson, names, nextLevel, phase, shownHeaps, shownPly, state } from "./state.js";
+import { goal, nearText, plural, puzzleText, watchedText, wordsOf } from "./words.js";
+import {
+  isFriend,
+  isNear,
+  isOpponent,
+  isPuzzle,
+  lesson,
+  names,
+  nextLevel,
+  phase,
+  shownHeaps,
+  shownPly,
+  state,
+} from "./state.js";
 
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
+const NEXT = ["Next position it gets wrong", "wrong"];
 
 // a button is [text, data-do, value]
 const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
@@ -17,7 +30,7 @@ function failed() {
 }
 
 function watching() {
-  return { ...watchedText(state.watched, state.settings.rival), player: 1, kind: "told" };
+  return { ...watchedText(state.watched, state.settings.rival), player: 1 };
 }
 
 function moving() {
@@ -44,22 +57,15 @@ function yours() {
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
   const last = game.moves.at(-1);
-  if (isItsMistake()) {
-    const how = "That was its mistake: now you can win.";
-    return { say: `${names()[1]} took ${wordsOf(last)}.`, how, player, kind: "told" };
-  }
+  if (isNear(game)) return { ...nearText(game), aim, player };
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
-  const rule = isFirst && !lesson() && state.panel !== "learn" ? `Take ${amount}, from one heap.` : "";
+  const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
-  const how = turn && rule ? rule : howTo();
-  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [letIt()] : [] };
-}
-
-function isItsMistake() {
-  const { board, start, first, moves } = state.game;
-  return start !== board.heaps && first === 1 && moves.length === 1 && moves[0].rating === "mistake" && !isFriend();
+  const how = isPuzzle() && puzzleText(game.moves);
+  const buttons = isLostStart() && !rule && !state.panel ? [letIt()] : isPuzzle() && game.moves[2] ? [NEXT] : [];
+  return { say: turn || rule || "Your turn", how: how || (turn && rule ? rule : howTo()), aim, player, buttons };
 }
 
 function isLostStart() {
@@ -80,8 +86,8 @@ function howTo() {
   if (isLimited(board)) {
     return `${press} one of the ${isLying ? "last" : "top"} ${plural(board.max, "block")}${by === "mouse" ? "" : ", then Take"}.`;
   }
-  const rest = isLying ? "all to its right" : columns === 1 ? "all above it" : "the marked ones";
-  return `${press} a block to take it and ${rest}.`;
+  const rest = isLying ? "it and all to its right" : columns === 1 ? "it and all above it" : "the marked ones";
+  return `${press} a block to take ${rest}.`;
 }
 
 export const turnOf = (ply) => Math.floor(ply / 2) + 1;
@@ -96,13 +102,13 @@ function over() {
   const { winner, decisive: flag } = game;
   const isYours = winner === 0 || isFriend();
   const say = isFriend() ? `${names()[winner]} wins!` : isYours ? "You win!" : "You lose.";
-  const told = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
+  const aim = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
   const isClean = game.moves.every(({ rating }, ply) => rating !== "mistake" || game.playerAt(ply) !== winner);
   let why = flag < 0 ? `${names()[winner]} could win from the start.` : `${moveName(flag)} gave the win away.`;
   if (isClean && isYours) why = `${names()[winner]} made no mistake.`;
   const buttons = isYours ? buttonsAfterWin() : buttonsAfterLoss(flag);
-  const again = lesson() ? ["Again", "again"] : AGAIN;
-  return { say, how: `${told} ${game.told ?? why}`, player: winner, kind: "over", buttons: [...buttons, again] };
+  const again = lesson() ? ["Again", "again"] : isPuzzle() ? NEXT : AGAIN;
+  return { say, aim, how: game.told ?? why, player: winner, kind: "over", buttons: [...buttons, again] };
 }
 
 function buttonsAfterWin() {
@@ -124,7 +130,7 @@ function past() {
   const { decisive: flag } = game;
   const n = game.moves.length;
   const aim = "It gave the win away.";
-  const better = `Better: ${game.better.slice(0, 3).map(wordsOf).join(" or ")}${game.better.length > 3 ? ", or others" : ""}.`;
+  const better = `Better: ${game.better.slice(0, 3).map(wordsOf).join(" or ")}.`;
   if (flag >= 0 && ply === flag) {
     const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`;
     const player = game.playerAt(flag);

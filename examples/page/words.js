@@ -29,8 +29,8 @@ export const SAY = {
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
 };
-export const newGameSaid = (isFriend, other) => `New game ${isFriend ? "for two people" : `against ${other}`}.`;
-export const replaced = (name, reason) => `${SAY[reason]} Perfect plays instead of ${name}.`;
+export const newGameSaid = (other) => `New game against ${other}.`;
+export const replaced = (name, reason) => `${SAY[reason]} The expert plays instead of ${name}.`;
 export const brokenLink = (why) => `This link is broken. ${why} Here is the first board.`;
 export const failureOf = ({ message }) => (message === "network" ? SAY.network : `A fault of this page: ${message}`);
 
@@ -84,16 +84,6 @@ export function hintText(heaps, board, lesson) {
   return `Which move leaves ${isOneHeap(board) ? `a multiple of ${board.max + 1}` : "every group with a partner"}?`;
 }
 
-export function binaryText(heaps, board, { values, sum }) {
-  const digits = digitsOf(board);
-  const line = (name, cells) => name.padEnd(8) + cells.map((cell) => String(cell).padStart(5)).join("");
-  const sizeOf = (heap) => (values[heap] === heaps[heap] ? heaps[heap] : `${heaps[heap]} → ${values[heap]}`);
-  const bits = (value) => digits.map((digit) => (value & digit ? 1 : 0));
-  const rows = values.map((value, heap) => line(`${nameOf(heap)}  ${sizeOf(heap)}`, bits(value)));
-  const foot = digits.map((digit) => (sum & digit ? "odd" : "even"));
-  return [line("", digits), ...rows, line("Ones", foot)].join("\n");
-}
-
 export function legendText(board) {
   const aside = isLimited(board) ? `Groups of ${board.max + 1} do not count. ` : "";
   return `The numbers on the blocks are groups of ${listed(digitsOf(board))}. ${aside}A ring marks one without a partner.`;
@@ -123,8 +113,6 @@ function oneHeapTexts({ max, misere }) {
 }
 
 export const RATINGS = { wins: ["✓", "a winning move"], mistake: ["✗", "a win was possible"], none: ["", ""] };
-export const movesHint = (n) =>
-  n ? "Choose a move to see the position after it." : "No moves yet. They will be listed here.";
 
 export function heapLabel(left, count, value) {
   if (!left) return "empty";
@@ -138,13 +126,10 @@ export function taughtText({ move, from, to }, hasWon) {
 }
 
 const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
-const RIVAL_NOTES = {
-  itself: "The dots on the curve are Beginner, Student and Master.",
-  "take-3": "Take-3 always takes 3 blocks, or what is left of a heap.",
-};
+const RIVAL_NOTES = { "take-3": ", which always takes 3 if it can,", expert: ", which never makes a mistake," };
 export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
-  `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival] ?? ""}`;
+  `It plays against ${rivalName(rival)}${RIVAL_NOTES[rival] ?? ""} and is told only who won.`;
 export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
@@ -165,7 +150,7 @@ export function watchedText({ games, move, answer, from, target, to }, rival) {
   const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
   if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
   const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: answered, how: `Its target is ${signed(target)}. It now expects ${signed(to)}.` };
+  return { say: answered, how: `Target ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -179,18 +164,27 @@ export const networkText =
 export const valuesText = "A number is what it expects from taking this block and all above it.";
 export function keyText(values, games) {
   const isUntried = ([, value]) => value === null;
-  if (!values.every(isUntried))
-    return `Blue +1 wins, red −1 loses, ◆ its move${values.some(isUntried) ? ", ? untried" : ""}`;
+  if (!values.every(isUntried)) return `Blue wins, red loses, ★ its move${values.some(isUntried) ? ", ? untried" : ""}`;
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
+export const hiddenText = "Its values appear after your move.";
+export const dotsText = " The dots on the curve are Beginner, Student and Master.";
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
-export const nearText = (heaps, near) =>
-  `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}, which can be won. `;
+/** Of your first move in a position that the learner gets wrong. */
+export function puzzleText(moves) {
+  const [its, yours] = moves;
+  if (moves.length === 3) return { wins: "✓ You kept the win.", mistake: "✗ You gave the win away." }[yours.rating];
+  return moves.length === 1 && its.rating === "mistake" ? "That was its mistake: now you can win." : "";
+}
+export const nearText = ({ board, start }) => ({
+  say: `You can win from ${start.join("-")}.`,
+  how: `Whoever starts ${board.heaps.join("-")} loses.`,
+});
 
 export function mapText(number, wrong) {
-  const cells = "Each cell is a position that can be won. The ones with the fewest blocks are on the left.";
+  const cells = "Each cell is a position that can be won, with the fewest blocks on the left.";
   if (!wrong) return `${cells} It plays a winning move in all ${number}.`;
   return `${cells} In ${wrong} of ${number}, the pale and red ones, it can make a mistake. Choose one to play it.`;
 }
