@@ -83,7 +83,8 @@ def judged(file, player, heaps, most, say):
     say("Testing its functions …")
     make = programs.player_factory(player) if len(heaps) == 4 and most == max(heaps) else None
     with programs.describing_errors(file, "when its functions are tested"):
-        faults, untested = (specification.faults(make), specification.untested(make)) if make else ([], None)
+        faults = specification.faults(make) if make else []
+        tested = specification.tested_functions(make) if make else {}
     say("Asking for its moves …")
     moves = [(heap, count) for heap, size in enumerate(heaps) for count in range(1, min(size, most) + 1)]
     positions = [*itertools.product(*(range(size + 1) for size in heaps))][1:]  # none in the empty one
@@ -106,4 +107,4 @@ def judged(file, player, heaps, most, say):
         rows = [[ask(position) for _ in range(N_ANSWERS)] for position in positions]
     shares = [0] * len(moves) + [row.count(move) / len(row) for row in rows for move in range(len(moves))]
     ordered = sorted(illegal.items(), key=lambda item: sum(item[0]))
-    return {"faults": faults, "untested": untested, "probabilities": shares, "illegal": ordered}
+    return {"faults": faults, "tested": tested, "probabilities": shares, "illegal": ordered}

@@ -5,7 +5,7 @@ with the fewest objects, and among its tables the one with the fewest pairs.
 
 This module must stay a single file that needs only the standard library. It also runs in a browser, which loads
 the file alone, without NumPy and without this package. So it imports nothing else, and :class:`Fault`,
-:func:`faults` and :func:`untested` keep their names.
+:func:`faults` and :func:`tested_functions` keep their names.
 """
 
 from __future__ import annotations
@@ -83,24 +83,23 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
         random.setstate(before)
 
 
-def untested(make_player: Callable[[], Any]) -> list[str] | None:
-    """Lists the functions that :func:`faults` does not test, since the player has no function of this kind.
+def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
+    """Lists the functions of the course, and whether :func:`faults` tests them in a player.
 
     Args:
         make_player: A function that returns a new player.
 
     Returns:
-        The functions with their parameters, such as ``best_future_reward(state)``. None if nothing is tested,
-        since the player stores its values elsewhere.
+        For each function with its parameters, such as ``best_future_reward(state)``, whether the player has it.
+        The dictionary is empty if the player stores its values elsewhere, so nothing can be tested.
     """
     if not _has_table_of_course(make_player):
-        return None
+        return {}
     sample = make_player()
-    return [
-        f"{function}({tested.parameters})"
+    return {
+        f"{function}({tested.parameters})": _takes(_parameters_of(sample, function), tested.n_arguments)
         for function, tested in _TESTS.items()
-        if not _takes(_parameters_of(sample, function), tested.n_arguments)
-    ]
+    }
 
 
 def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fault]:
