@@ -38,7 +38,7 @@ def answer(file, heaps, most, say):
 
 def player_of(file, say):
     """Finds the player in a file as the command does, or else its only function of one argument."""
-    with programs.describing_errors(file, ""):
+    with programs.describing_errors(file):
         things = programs.import_file(Path(file))
     players = programs.players_in(things)
     if len(players) > 1:

@@ -71,7 +71,7 @@ def running_code_of(name: str, moment: str = "") -> Iterator[None]:
     """
     file = name.partition(":")[0]
     with (
-        describing_errors(name, moment, InvalidPolicyOutput),
+        describing_errors(name, moment, others=(PlayerError, InvalidPolicyOutput)),
         _imports_from_folder_of(file),
         contextlib.redirect_stdout(io.StringIO()),
         _replaced_in_sys("stdin", io.StringIO()),

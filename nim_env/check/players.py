@@ -179,12 +179,11 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     with running_code_of(name):
         things = run_file(path)
     players = players_in(things)
+    first = next(iter(players), "")
     if len(players) > 1:
-        raise ValueError(
-            f"{name} holds the players {', '.join(players)}: name one, as {name}:{next(iter(players))}"
-        )
+        raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{first}")
     if players:
-        return player_of(*players.values(), rules, name)
+        return player_of(players[first], rules, name)
     train = things.get("train")
     if train is None:
         classes = [thing for thing in things.values() if has_choice_method(thing)]

@@ -112,20 +112,20 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
 
 
 @contextlib.contextmanager
-def describing_errors(name: str, moment: str, *others: type[Exception]) -> Iterator[None]:
+def describing_errors(name: str, moment: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """A context for running the code of a player, whose errors become a :class:`PlayerError`.
 
     Args:
         name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
         moment: When the code runs, as :func:`describe_error` takes it.
-        *others: Kinds of errors that pass unchanged.
+        others: Kinds of errors that pass unchanged.
 
     Raises:
         PlayerError: If the code raises an error or calls ``sys.exit``.
     """
     try:
         yield
-    except (PlayerError, *others):
+    except others:
         raise
     except (Exception, SystemExit) as error:
         raise PlayerError(describe_error(error, name, moment)) from error

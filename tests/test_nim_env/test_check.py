@@ -15,7 +15,8 @@ import pytest
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, policies
 from nim_env.check.command import in_full, in_one_line, main, parse
-from nim_env.check.foreign_code import PlayerError, run_file
+from nim_env.check.foreign_code import run_file
+from nim_env.check.programs import PlayerError
 from nim_env.check.report import examine
 
 ROOT = Path(__file__).parents[2]
