@@ -72,6 +72,31 @@ class QNetwork(nn.Module):
         return np.eye(self.n_actions)[self.scores(heaps, action_mask > 0).argmax(dim=-1)]
 
 
+class ReplayBuffer:
+    """The latest moves of all games. The network learns from minibatches of them."""
+
+    def __init__(self, rules):
+        self.columns = {
+            "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
+            "actions": torch.zeros(BUFFER_SIZE, dtype=torch.int64),
+            "rewards": torch.zeros(BUFFER_SIZE),
+            "next_heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
+            "next_masks": torch.zeros(BUFFER_SIZE, rules.n_actions, dtype=torch.bool),
+            "terminated": torch.zeros(BUFFER_SIZE, dtype=torch.bool),
+        }
+        self.n_added = 0
+
+    def add(self, **moves):  # one move of each game
+        rows = (self.n_added + torch.arange(NUM_ENVS)) % BUFFER_SIZE
+        for name, column in self.columns.items():
+            column[rows] = torch.as_tensor(moves[name]).to(column.dtype)
+        self.n_added += NUM_ENVS
+
+    def sample(self):
+        rows = torch.randint(min(self.n_added, BUFFER_SIZE), (BATCH_SIZE,))
+        return {name: column[rows] for name, column in self.columns.items()}
+
+
 def main(args):
     """Trains, evaluates and saves a network; returns its expert mastery by number of training moves."""
     torch.manual_seed(args.seed)
@@ -84,47 +109,48 @@ def main(args):
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
     n_steps = args.moves // NUM_ENVS
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, 2 - 2 * step / n_steps))
-    buffer = {
-        "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
-        "actions": torch.zeros(BUFFER_SIZE, dtype=torch.int64),
-        "rewards": torch.zeros(BUFFER_SIZE),
-        "next_heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
-        "next_masks": torch.zeros(BUFFER_SIZE, rules.n_actions, dtype=torch.bool),
-        "terminated": torch.zeros(BUFFER_SIZE, dtype=torch.bool),
-    }
+    buffer = ReplayBuffer(rules)
     curve = {0: evaluation.mastery(rules, network).expert}
     heaps, infos = envs.reset(seed=args.seed)
     masks = torch.as_tensor(infos["action_mask"]) > 0
     for step in range(n_steps):
-        # choose: the best legal action, or a random legal one
-        greedy = network.scores(heaps, masks).argmax(dim=1)
-        explored = torch.multinomial(masks.float(), 1)[:, 0]
-        actions = torch.where(torch.rand(NUM_ENVS) < args.epsilon, explored, greedy)
+        # act: the best legal action, or with probability epsilon a random legal one
+        greedy_actions = network.scores(heaps, masks).argmax(dim=1)
+        random_actions = torch.multinomial(masks.float(), 1)[:, 0]
+        is_random = torch.rand(NUM_ENVS) < args.epsilon
+        actions = torch.where(is_random, random_actions, greedy_actions)
         next_heaps, rewards, terminated, _, infos = envs.step(actions.numpy())
         next_masks = torch.as_tensor(infos["action_mask"]) > 0
 
-        # remember; after the end of a game next_heaps is the start of another one, which the target leaves out
-        seen = (heaps, actions, rewards, next_heaps, next_masks, terminated)
-        rows = (step * NUM_ENVS + torch.arange(NUM_ENVS)) % BUFFER_SIZE
-        for name, column in zip(buffer, seen, strict=True):
-            buffer[name][rows] = torch.as_tensor(column).to(buffer[name].dtype)
+        # store; after the end of a game next_heaps is the start of another one, which the target leaves out
+        buffer.add(
+            heaps=heaps,
+            actions=actions,
+            rewards=rewards,
+            next_heaps=next_heaps,
+            next_masks=next_masks,
+            terminated=terminated,
+        )
         heaps, masks = next_heaps, next_masks
 
-        # learn: the maximum runs over the next legal actions; it is the other player's value, hence the minus
-        n_seen = min((step + 1) * NUM_ENVS, BUFFER_SIZE)
-        sample = torch.randint(n_seen, (BATCH_SIZE,))
-        batch = {name: column[sample] for name, column in buffer.items()}
-        next_scores = target_network.scores(batch["next_heaps"], batch["next_masks"])
-        future = torch.where(batch["terminated"], 0, next_scores.max(dim=1).values.clamp(-1, 1))
+        # learn: the best value among the next legal actions is the other player's, so it is subtracted
+        batch = buffer.sample()
+        next_values = (
+            target_network.scores(batch["next_heaps"], batch["next_masks"]).max(dim=1).values.clamp(-1, 1)
+        )
+        targets = batch["rewards"] - torch.where(batch["terminated"], 0, next_values)
         values = network(batch["heaps"]).gather(1, batch["actions"][:, None])[:, 0]
-        loss = nn.functional.mse_loss(values, batch["rewards"] - future)
+        loss = nn.functional.mse_loss(values, targets)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         schedule.step()
+
+        # copy the network from time to time, so the targets change slowly
         if (step + 1) % TARGET_INTERVAL == 0:
             target_network.load_state_dict(network.state_dict())
 
+        # evaluate
         if (step + 1) % max(1, n_steps // 20) == 0:
             n_moves = (step + 1) * NUM_ENVS
             curve[n_moves] = evaluation.mastery(rules, network).expert  # exact: Nim is solved

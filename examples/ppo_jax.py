@@ -14,6 +14,7 @@ Install: pip install -e ".[examples,jax]"
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import install_hint  # noqa: F401  says what to install if a package is missing
 
@@ -21,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import optax
+from pgx import State
 from pgx.experimental import auto_reset
 
 from nim_env import EncodedPolicy, evaluation
@@ -30,7 +32,14 @@ from nim_env.policies import batched
 from command_line import run
 from common import save_figure
 
-NUM_ENVS, N_STEPS, N_UPDATES, WIDTH = 256, 8, 16, 256
+NUM_ENVS = 256  # games at the same time
+NUM_STEPS = 8  # moves in each game before the network is trained on them
+UPDATE_EPOCHS = 16  # gradient steps in each iteration, each on all moves of the rollout
+HIDDEN_SIZE = 256
+LEARNING_RATE = 3e-3  # at the start; it falls linearly to 0
+CLIP_COEF = 0.2
+ENT_COEF = 0.3
+EVAL_INTERVAL = 10  # iterations between two evaluations
 
 
 @dataclass
@@ -43,68 +52,143 @@ class Args:
     picture: Path = Path("results/ppo_jax.svg")
 
 
+class Network(NamedTuple):
+    """The weights of a network with one hidden layer."""
+
+    hidden: jax.Array
+    output: jax.Array
+
+
+class Rollout(NamedTuple):
+    """What happened in each step of each game; every array starts with (NUM_STEPS, NUM_ENVS)."""
+
+    observations: jax.Array
+    masks: jax.Array
+    actions: jax.Array
+    log_probs: jax.Array
+    values: jax.Array
+    rewards: jax.Array
+    terminated: jax.Array
+
+
+def new_network(key: jax.Array, n_inputs: int, n_actions: int) -> Network:
+    """Returns random weights for a value and a logit of each action."""
+    hidden_key, output_key = jax.random.split(key)
+    initializer = jax.nn.initializers.he_normal()
+    hidden = initializer(hidden_key, (n_inputs, HIDDEN_SIZE))
+    return Network(hidden, initializer(output_key, (HIDDEN_SIZE, 1 + n_actions)))
+
+
+@jax.jit
+def predict(network: Network, observations: jax.Array, masks: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns the log-probabilities of the actions and the values, from -1 to 1, for the player to move."""
+    outputs = jax.nn.relu(observations @ network.hidden) @ network.output
+    logits = jnp.where(masks, outputs[:, 1:], -1e9)  # an illegal action gets a probability of 0
+    return jax.nn.log_softmax(logits), jnp.tanh(outputs[:, 0])
+
+
+def compute_returns(network: Network, rollout: Rollout, next_states: State) -> jax.Array:
+    """Returns the return of each move for the player who made it, without a discount, (NUM_STEPS, NUM_ENVS).
+
+    The next move is the other player's in a zero-sum game, so the sign of its return changes. A game that is not
+    over after the last step goes on with the network's value of the position.
+    """
+
+    def previous(next_returns, step):
+        rewards, is_over = step
+        returns = jnp.where(is_over, rewards, -next_returns)
+        return returns, returns
+
+    _, next_values = predict(network, next_states.observation, next_states.legal_action_mask)
+    _, returns = jax.lax.scan(previous, next_values, (rollout.rewards, rollout.terminated), reverse=True)
+    return returns
+
+
+def loss(network: Network, rollout: Rollout, returns: jax.Array) -> jax.Array:
+    """Returns PPO's loss on all moves: the clipped surrogate, the squared error of the values and the entropy."""
+    log_probs, values = predict(network, rollout.observations, rollout.masks)
+    taken = jnp.arange(len(returns)), rollout.actions
+    ratios = jnp.exp(log_probs[taken] - rollout.log_probs)
+    advantages = jax.nn.standardize(returns - rollout.values)
+    clipped = ratios.clip(1 - CLIP_COEF, 1 + CLIP_COEF)
+    policy_loss = -jnp.minimum(ratios * advantages, clipped * advantages).mean()
+    value_loss = ((values - returns) ** 2).mean()
+    entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=1).mean()
+    return policy_loss + value_loss - ENT_COEF * entropy
+
+
 def main(args: Args) -> dict[int, float]:
     """Trains and returns the expert mastery of the most probable moves, by number of training moves."""
     env = Nim(args.heaps, random_start=True, observation="one_hot")
-    step = jax.vmap(auto_reset(env.step, env.init))
-    optimizer = optax.adam(optax.linear_schedule(3e-3, 0.0, args.iterations * N_UPDATES))
+    step = jax.vmap(auto_reset(env.step, env.init))  # a game that ends is replaced by a new one
+    optimizer = optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, args.iterations * UPDATE_EPOCHS))
 
     @jax.jit
-    def predict(network, observations, masks):  # returns log-probabilities and values for the player to move
-        outputs = jax.nn.relu(observations @ network[0]) @ network[1]
-        return jax.nn.log_softmax(jnp.where(masks, outputs[:, 1:], -1e9)), jnp.tanh(outputs[:, 0])
+    def iterate(network, opt_state, states, key):
+        """Plays NUM_STEPS moves in each game, and trains the network on them."""
 
-    def play(network, states, key):
-        action_key, reset_key = jax.random.split(key)
-        log_probs, values = predict(network, states.observation, states.legal_action_mask)
-        actions = jax.random.categorical(action_key, log_probs)
-        after = step(states, actions, jax.random.split(reset_key, NUM_ENVS))
-        rewards = after.rewards[jnp.arange(NUM_ENVS), states.current_player]
-        seen = states.observation, states.legal_action_mask, actions, log_probs, values
-        return after, (seen, rewards, after.terminated)
+        def play_move(states, key):
+            action_key, reset_key = jax.random.split(key)
+            log_probs, values = predict(network, states.observation, states.legal_action_mask)
+            actions = jax.random.categorical(action_key, log_probs)
+            next_states = step(states, actions, jax.random.split(reset_key, NUM_ENVS))
+            games = jnp.arange(NUM_ENVS)
+            move = Rollout(
+                observations=states.observation,
+                masks=states.legal_action_mask,
+                actions=actions,
+                log_probs=log_probs[games, actions],
+                values=values,
+                rewards=next_states.rewards[games, states.current_player],
+                terminated=next_states.terminated,
+            )
+            return next_states, move
 
-    def loss(network, observations, masks, actions, old_log_probs, old_values, returns):
-        log_probs, values = predict(network, observations, masks)
-        ratios = jnp.exp(log_probs - old_log_probs)[jnp.arange(len(actions)), actions]
-        advantages = jax.nn.standardize(returns - old_values)
-        surrogate = jnp.minimum(ratios * advantages, ratios.clip(0.8, 1.2) * advantages)
-        entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=1)
-        return jnp.mean((values - returns) ** 2 - surrogate - 0.3 * entropy)
+        states, rollout = jax.lax.scan(play_move, states, jax.random.split(key, NUM_STEPS))
+        returns = compute_returns(network, rollout, states)
 
-    @jax.jit
-    def iterate(network, moments, states, key):
+        # one batch of all moves
+        batch, returns = jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), (rollout, returns))
+
         def update(_, carry):
-            changes, moments = optimizer.update(jax.grad(loss)(carry[0], *batch), carry[1])
-            return optax.apply_updates(carry[0], changes), moments
+            network, opt_state = carry
+            gradients = jax.grad(loss)(network, batch, returns)
+            updates, opt_state = optimizer.update(gradients, opt_state)
+            return optax.apply_updates(network, updates), opt_state
 
-        keys = jax.random.split(key, N_STEPS)
-        states, (seen, rewards, is_over) = jax.lax.scan(lambda *x: play(network, *x), states, keys)
-        returns = [predict(network, states.observation, states.legal_action_mask)[1]]
-        for t in reversed(range(N_STEPS)):  # the next return is the other player's, so its sign changes
-            returns.insert(0, jnp.where(is_over[t], rewards[t], -returns[0]))
-        batch = *map(jnp.concatenate, seen), jnp.concatenate(returns[:-1])
-        return *jax.lax.fori_loop(0, N_UPDATES, update, (network, moments)), states
+        network, opt_state = jax.lax.fori_loop(0, UPDATE_EPOCHS, update, (network, opt_state))
+        return network, opt_state, states
 
-    key, *keys = jax.random.split(jax.random.key(args.seed), 3 + NUM_ENVS)
-    shapes = (env.observation_shape[0], WIDTH), (WIDTH, 1 + env.num_actions)
-    network = [jax.nn.initializers.he_normal()(*arguments) for arguments in zip(keys, shapes, strict=False)]
-    carry = network, optimizer.init(network), jax.vmap(env.init)(jnp.stack(keys[2:]))
+    network_key, game_key, key = jax.random.split(jax.random.key(args.seed), 3)
+    network = new_network(network_key, env.observation_shape[0], env.num_actions)
+    opt_state = optimizer.init(network)
+    states = jax.vmap(env.init)(jax.random.split(game_key, NUM_ENVS))
     start = perf_counter()
-    experts = {}
-    for number in range(1, args.iterations + 1):
-        carry = iterate(*carry, jax.random.fold_in(key, number))
-        if number % 10 == 0:
-            player = batched(lambda *x, network=carry[0]: predict(network, *x)[0].argmax(axis=1))
-            moves = number * NUM_ENVS * N_STEPS
-            experts[moves] = evaluation.mastery(env.rules, EncodedPolicy(player, env.encoding)).expert
-            print(f"{moves:9,} moves, {perf_counter() - start:5.1f} s: expert mastery {experts[moves]:.3f}")
+    curve = {}
+    for iteration in range(1, args.iterations + 1):
+        network, opt_state, states = iterate(network, opt_state, states, jax.random.fold_in(key, iteration))
+        if iteration % EVAL_INTERVAL == 0:
+            moves = iteration * NUM_ENVS * NUM_STEPS
+            curve[moves] = evaluation.mastery(env.rules, player_of(network, env)).expert  # exact: Nim is solved
+            print(f"{moves:9,} moves, {perf_counter() - start:5.1f} s: expert mastery {curve[moves]:.3f}")
+
     figure, axes = plt.subplots()
-    axes.plot([*experts], [*experts.values()], marker="o")
+    axes.plot(list(curve), list(curve.values()), marker="o")
     axes.set(title=f"PPO on {env.rules}", xlabel="moves of both players", ylabel="expert mastery")
     axes.set(xlim=(0, None), ylim=(0, 1.02))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     save_figure(figure, args.picture)
-    return experts
+    return curve
+
+
+def player_of(network: Network, env: Nim) -> EncodedPolicy:
+    """Returns the policy of nim_env that plays the network's most probable moves."""
+
+    def most_probable(observations, masks):
+        log_probs, _ = predict(network, observations, masks)
+        return log_probs.argmax(axis=1)
+
+    return EncodedPolicy(batched(most_probable), env.encoding)
 
 
 if __name__ == "__main__":

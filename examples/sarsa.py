@@ -1,6 +1,6 @@
 """Expected SARSA on simple Nim: your own agent, trained against the expert, evaluated exactly, saved and loaded.
 
-docs/agents/your_own_player.md has the same program with explanations, in its section "A learner". It needs the core
+The section "A learner" of docs/agents/your_own_player.md has the same program with explanations. It needs the core
 packages only. Other programs take its agent by name:
 
     python examples/sarsa.py
@@ -36,6 +36,7 @@ class ExpectedSarsaAgent(agents.TabularAgent):
 
     def act(self, observation, action_mask=None, explore=False):
         legal = self.legal_columns(action_mask)
+        # epsilon-greedy; actions count from first_action, which is 0 in Nim
         if explore and self.generator.random() < self.epsilon:
             return int(self.generator.choice(legal)) + self.first_action
         best = legal[self.q_values(observation)[legal].argmax()]
@@ -52,14 +53,15 @@ class ExpectedSarsaAgent(agents.TabularAgent):
     ):
         target = reward
         if not terminated:
+            # the mean value of the next action under the epsilon-greedy policy
             legal = self.legal_columns(next_action_mask)
             q = self.q_values(next_observation)[legal]
             expected = (1 - self.epsilon) * q.max() + self.epsilon * q.mean()
             target += self.gamma * expected
         row = self.table.row(observation)
         column = action - self.first_action
-        error = target - self.table.values[row, column]
-        self.table.values[row, column] += self.learning_rate * error
+        td_error = target - self.table.values[row, column]
+        self.table.values[row, column] += self.learning_rate * td_error
 
     def legal_columns(self, action_mask):
         mask = np.ones(self.n_actions) if action_mask is None else action_mask
@@ -76,4 +78,5 @@ loaded = agents.load("expected_sarsa.agent")
 rules = env.unwrapped.rules
 mastery = nim_env.evaluation.mastery(rules, loaded)
 wins = nim_env.evaluation.win_probability(rules, loaded, "random")
-print(mastery.expert, mastery.champion, f"{wins:.4f}")
+print(f"expert mastery {mastery.expert}, champion {mastery.champion}")
+print(f"{wins:.2%} of the games against random play won")

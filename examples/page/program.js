@@ -1,11 +1,12 @@
 // Tries a visitor's program: program.py runs it in a sandboxed frame, and this page shows its mistakes.
 
-import { $, make, readTheme, style } from "./dom.js";
+import { isSameBoard } from "./boards.js";
+import { $, make, read, readTheme, style } from "./dom.js";
 import { Game } from "./game.js";
 import { Positions } from "./learner.js";
 import { fromLink, toLink } from "./links.js";
 import { isLimited } from "./rules.js";
-import { mapText, percent, plural, thousands, wordsOf } from "./words.js";
+import { percent, plural, thousands, wordsOf } from "./words.js";
 
 const PYTHON =
   "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm python_stdlib.zip pyodide-lock.json programs.py specification.py";
@@ -14,9 +15,11 @@ const MAX_BYTES = 1_000_000;
 const MAX_POSITIONS = 20_000;
 const MAX_MAPPED = 1000;
 const LIMIT = 120; // seconds
+const LIST = new Intl.ListFormat("en");
 const board = boardOf(location.hash);
 const positions = new Positions(board);
 let python; // a promise of its files, by name
+let next; // a frame that loads Python before the next program is chosen
 let tried = Promise.resolve();
 let end = () => {}; // of the program that runs
 
@@ -55,7 +58,7 @@ function mainOf(files) {
   return files.find(({ name }) => !modules.includes(name.slice(0, -3))) ?? files[0];
 }
 
-async function read(list) {
+async function readFiles(list) {
   const files = [];
   for (const file of list) {
     if (!file.name.endsWith(".py")) throw new Error(`${file.name} is not a Python file. Its name must end with .py.`);
@@ -74,36 +77,45 @@ async function tryProgram(list) {
   try {
     if (positions.number > MAX_POSITIONS) throw new Error("This board has too many positions. Choose a smaller one.");
     if (!list.length) throw new Error("Choose a file, or paste a program.");
-    const files = await read(list);
+    const files = await readFiles(list);
     const { name } = mainOf(files);
     $("stop").hidden = false;
     const answer = await run(name, Object.fromEntries(files.map(({ name, bytes }) => [name, bytes])));
     if (answer.error) throw new Error(explained(answer));
     show("");
     showResult(name, answer);
+    $("result").focus();
   } catch (error) {
     show(error.message, true);
   }
   $("stop").hidden = true;
 }
 
-/** Runs the program in a frame, which is removed at the end. */
-function run(name, programs) {
+/** Makes a frame that loads Python. A question to its port waits until it is loaded. */
+function prepare() {
   const frame = make("iframe", { src: "program_frame.html", hidden: true, attrs: { sandbox: "allow-scripts" } });
-  const { port1, port2 } = new MessageChannel();
-  show("Loading Python, 6 MB …");
+  const { port1: port, port2 } = new MessageChannel();
   python ??= loadPython();
-  return new Promise((resolve, reject) => {
+  frame.onload = () => python?.then((files) => frame.contentWindow?.postMessage(files, "*", [port2]), Boolean);
+  document.body.append(frame);
+  return { frame, port };
+}
+
+/** Runs the program in a frame, which is removed at the end. Another frame then loads Python for the next program. */
+function run(name, programs) {
+  show("Loading Python, 6 MB …");
+  const { frame, port } = next ?? prepare();
+  const answer = new Promise((resolve, reject) => {
     end = () => resolve({ error: "Stopped." });
-    port1.onmessage = ({ data }) => (data.text ? show(data.text) : resolve(data));
-    frame.onload = async () => {
-      const files = await python.catch(reject);
-      frame.contentWindow?.postMessage({ files, programs, question: [name, board.heaps, board.max] }, "*", [port2]);
-      const limit = `It took longer than ${LIMIT} seconds and was stopped. Does a loop of it never end?`;
-      setTimeout(() => resolve({ error: limit }), LIMIT * 1000);
-    };
-    document.body.append(frame);
-  }).finally(() => frame.remove());
+    port.onmessage = ({ data }) => (data.text ? show(data.text) : resolve(data));
+    port.postMessage({ programs, question: [name, board.heaps, board.max] });
+    const limit = `It took longer than ${LIMIT} seconds and was stopped. Does a loop of it never end?`;
+    python.then(() => setTimeout(() => resolve({ error: limit }), LIMIT * 1000), reject);
+  });
+  return answer.finally(() => {
+    frame.remove();
+    next = python && prepare();
+  });
 }
 
 function explained({ error, printed = 0 }) {
@@ -138,7 +150,7 @@ function judged(probabilities) {
 function mistakeText({ heaps, worst, wrong, right }) {
   const taken = wrong ? wordsOf(wrong) : "an illegal action";
   const takes = worst > 1 - 1e-9 ? "takes" : "may take";
-  return `At ${heaps.join("-")} it ${takes} ${taken}; ${right.map(wordsOf).join(" or ")} wins`;
+  return `At ${heaps.join("-")} it ${takes} ${taken}. Taking ${right.map(wordsOf).join(" or ")} would win.`;
 }
 
 /** Draws a cell for each position that can be won, in columns by the number of blocks left. */
@@ -153,7 +165,19 @@ function drawMap(name, rows) {
   $("map").replaceChildren(...columns.map((column) => make("div", {}, ...column.map(cells))));
 }
 
-function remarks({ untested, probabilities, illegal, printed }) {
+/** Which functions were tested, and which ones could be. */
+function testedText({ tested, faults }) {
+  const [right, missing] = [true, false].map((one) => Object.keys(tested).filter((each) => tested[each] === one));
+  if (!right.length && !missing.length) {
+    return "Only its moves were judged. Its functions can be tested on four heaps, if the keys of q are such as ((1, 3, 5, 7), (3, 2)).";
+  }
+  const names = LIST.format(right.map((each) => each.split("(")[0]));
+  const found = names && !faults.length ? `No bug was found in ${names}. ` : "";
+  const others = `These functions would be tested ${names && "too "}if they were called ${LIST.format(missing)}.`;
+  return found + (missing.length ? others : "");
+}
+
+function remarks({ probabilities, illegal, printed }) {
   const sentences = [];
   if (illegal.length) {
     const [[heaps, answer]] = illegal;
@@ -164,24 +188,21 @@ function remarks({ untested, probabilities, illegal, printed }) {
   if (probabilities.some((probability) => probability % 1)) {
     sentences.push("It draws some of its moves, so the figures are estimates.");
   }
-  const named = `If your functions had the names ${untested.join(" and ")}, they would be tested too.`;
-  const others = "Only its moves were judged: tests need four heaps and keys of q such as ((1, 3, 5, 7), (3, 2)).";
-  if (untested.length) sentences.push(untested.length < 4 ? named : others);
   return sentences.join(" ") + printedText(printed);
 }
 
-/** Keeps the program for this visit, in the form of data/players.json. */
-function keep(name, probabilities) {
+/** Keeps the program and its report for this visit, in the form of data/players.json. */
+function keep(name, answer) {
   const { heaps, max, misere } = board;
-  const table = probabilities.slice();
+  const probabilities = answer.probabilities.slice();
   for (const [position, actions] of positions.legal.entries()) {
     const from = position * positions.moves.length;
-    const isEmpty = actions.every((action) => !table[from + action]);
-    for (const action of isEmpty ? actions : []) table[from + action] = 1 / actions.length;
+    const isEmpty = actions.every((action) => !probabilities[from + action]);
+    for (const action of isEmpty ? actions : []) probabilities[from + action] = 1 / actions.length;
   }
-  const player = { name, heaps, max_take: isLimited(board) ? max : null, misere, probabilities: table, values: null };
+  const player = { name, heaps, max_take: isLimited(board) ? max : null, misere, probabilities, values: null };
   try {
-    sessionStorage.setItem("nim-program", JSON.stringify([player]));
+    sessionStorage.setItem("nim-program", JSON.stringify([{ ...player, board, answer }]));
     return true;
   } catch {
     return false; // a private window, or a table that is too large
@@ -193,24 +214,30 @@ function showResult(name, answer) {
   const rows = judged(probabilities);
   const mistakes = rows.filter(({ isRight }) => !isRight);
   const expert = rows.length ? rows.reduce((sum, { share }) => sum + share, 0) / rows.length : 1;
-  const isKept = keep(name, probabilities);
+  const isKept = keep(name, answer);
   const wrong = [...new Set(faults.map(([fault]) => fault)), ...(illegal.length ? ["the choice"] : [])];
-  const right = mistakes.length ? "No bug found, but it makes mistakes." : "No bug found.";
-  const verdict = wrong.length ? `Bug in ${wrong.join(", ")}.` : right;
-  Object.assign($("verdict"), { textContent: `${name}: ${verdict}`, className: wrong.length ? "bad" : "" });
+  const share = `plays ${percent(expert)} of the winning positions right`;
+  const verdict = wrong.length ? `${name}: Bug in ${wrong.join(", ")}.` : `${name} ${share}.`;
+  Object.assign($("verdict"), { textContent: verdict, className: wrong.length ? "bad" : "" });
+  $("tested").textContent = testedText(answer);
   $("faults").replaceChildren(...faults.map(([, sentence]) => make("li", { textContent: `${sentence}.` })));
-  const share = `It plays ${percent(expert)} of the winning positions right`;
-  $("figures").textContent = `${share} and makes a mistake in ${mistakes.length} of ${rows.length}.`;
+  const said = wrong.length ? `It ${share}. ` : "";
+  $("figures").textContent = `${said}It makes a mistake in ${mistakes.length} of ${rows.length} winning positions.`;
   $("map").hidden = !isKept || !rows.length || rows.length > MAX_MAPPED;
-  $("map-hint").textContent = $("map").hidden ? "" : mapText(rows.length, mistakes.length);
+  $("map-hint").hidden = $("map").hidden;
   if (!$("map").hidden) drawMap(name, rows);
   const link = (row) => make("a", { href: linkTo(name, row.heaps), textContent: "Play it", hidden: !isKept });
-  const item = (row) => make("li", {}, `${mistakeText(row)}. `, link(row));
+  const item = (row) => make("li", {}, `${mistakeText(row)} `, link(row));
   $("mistakes").replaceChildren(...mistakes.slice(0, 5).map(item));
   $("remarks").textContent = remarks(answer);
   Object.assign($("play"), { href: linkTo(name), hidden: !isKept });
   $("result").hidden = false;
-  $("result").focus();
+}
+
+/** Shows the report of this visit again if it is about this board. */
+function showKept() {
+  const [kept] = JSON.parse(read("nim-program", "sessionStorage")) ?? [];
+  if (kept && isSameBoard(kept.board, board)) showResult(kept.name, kept.answer);
 }
 
 /** Ends the program that runs, and tries another. */
@@ -240,3 +267,4 @@ function start() {
 }
 
 start();
+showKept();

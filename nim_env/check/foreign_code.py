@@ -15,14 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nim_env.check.programs import describe_error, import_file
+from nim_env.check.programs import PlayerError, describing_errors, import_file
 from nim_env.policies import InvalidPolicyOutput
 
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
-
-
-class PlayerError(ValueError):
-    """The code of a player has failed."""
 
 
 def run_file(path: Path) -> dict[str, Any]:
@@ -58,7 +54,7 @@ def _forget_modules_of_last_run() -> None:
 
 
 @contextlib.contextmanager
-def running_code_of(name: str, moment: str) -> Iterator[None]:
+def running_code_of(name: str, moment: str = "") -> Iterator[None]:
     """A context for calling the code of a player, which prints nothing, gets no input, and imports its neighbors.
 
     For example::
@@ -68,23 +64,19 @@ def running_code_of(name: str, moment: str) -> Iterator[None]:
 
     Args:
         name: The player, as the command line names it.
-        moment: When the code runs, as error messages say it: "when it plays".
+        moment: When the code runs, as error messages say it: "when it plays". Empty when it is imported.
 
     Raises:
         PlayerError: If the code raises an error or calls ``sys.exit``. The message names the line.
     """
     file = name.partition(":")[0]
-    try:
-        with (
-            _imports_from_folder_of(file),
-            contextlib.redirect_stdout(io.StringIO()),
-            _replaced_in_sys("stdin", io.StringIO()),
-        ):
-            yield
-    except (PlayerError, InvalidPolicyOutput):
-        raise
-    except (Exception, SystemExit) as error:
-        raise PlayerError(describe_error(error, name, moment)) from error
+    with (
+        describing_errors(name, moment, others=(PlayerError, InvalidPolicyOutput)),
+        _imports_from_folder_of(file),
+        contextlib.redirect_stdout(io.StringIO()),
+        _replaced_in_sys("stdin", io.StringIO()),
+    ):
+        yield
 
 
 @contextlib.contextmanager

@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 
 from nim_env import policies
 from nim_env.check.foreign_code import run_file, running_code_of
-from nim_env.check.programs import CHOICE_METHODS, has_choice_method, player_factory, required_parameters, shorten
+from nim_env.check.programs import (
+    choice_of,
+    has_choice_method,
+    player_factory,
+    players_in,
+    required_parameters,
+    shorten,
+)
 from nim_env.check.values import QFunction, entries_by_pair, find_values, lookup_function, q_table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
@@ -136,7 +143,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 def _candidate_in_program(name: str) -> Any:
     """Runs the file of ``FILE.py:NAME`` and returns what NAME stands for."""
     file, _, attribute = name.partition(".py:")
-    with running_code_of(name, "when it is imported"):
+    with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
     for part in attribute.split("."):
         if not hasattr(candidate, part):
@@ -169,20 +176,18 @@ def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
 def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
     """Runs a file and finds its only player, or otherwise trains one by its function ``train``."""
     name = str(path)
-    with running_code_of(name, "when it is imported"):
+    with running_code_of(name):
         defined = run_file(path)
-    candidates = {
-        key: value for key, value in defined.items() if key == "choose_action" or has_choice_method(value)
-    }
-    players = {key: value for key, value in candidates.items() if not inspect.isclass(value)}
-    first = next(iter(players or candidates), "")
-    if len({id(player) for player in players.values()}) > 1:
+    players = players_in(defined)
+    first = next(iter(players), "")
+    if len(players) > 1:
         raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{first}")
     if players:
         return player_of(players[first], rules, name)
     train = defined.get("train")
     if train is None:
-        hint = _hint(candidates[first], name) if candidates else f"; name a function, as {name}:NAME"
+        classes = [value for value in defined.values() if has_choice_method(value)]
+        hint = _hint(classes[0], name) if classes else f"; name a function, as {name}:NAME"
         raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
     required = required_parameters(train)
     if len(required) > 1:
@@ -222,11 +227,11 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
         return LoadedPlayer(rules, model, values, discount=candidate.discount, on_policy=candidate.on_policy)
     if isinstance(candidate, policies.Policy):
         return _player_of_policy(candidate, rules, name)
-    choose = next((getattr(candidate, name) for name in CHOICE_METHODS if hasattr(candidate, name)), candidate)
+    choose, options = choice_of(candidate)
     if not callable(choose) or inspect.isclass(candidate):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
         raise ValueError(f"{name} must be {what}; got {shorten(candidate)}{_hint(candidate, name)}")
-    policy = _policy_of_function(choose, rules, name)
+    policy = _policy_of_function(choose, options, rules, name)
     values, remark, initial = find_values(candidate, rules, name)
     return LoadedPlayer(rules, policy, values, remark, initial=initial, make_player=player_factory(candidate))
 
@@ -256,10 +261,11 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
     return LoadedPlayer(rules, player, lambda heaps: policy.q_values(encoding(heaps)))
 
 
-def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
-    """A function or method as a policy. It does not explore, and its errors name the position."""
+def _policy_of_function(
+    choose: Callable[..., Any], options: Mapping[str, bool], rules: NimRules, name: str
+) -> policies.Policy:
+    """A function or method as a policy, called with these options. Its errors name the position."""
     required = required_parameters(choose)
-    options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"
     if len(required) > 2:

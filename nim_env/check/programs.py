@@ -5,6 +5,7 @@ This module needs only the standard library, so it also runs in a browser.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib.util
@@ -12,7 +13,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ _REMEDIES = {  # by a part of the error message; most programs with these errors
 
 CHOICE_METHODS = ("choose_action", "getMove")
 """The names of methods that choose a player's move."""
+
+
+class PlayerError(ValueError):
+    """The code of a player has failed."""
 
 
 def import_file(path: Path) -> dict[str, Any]:
@@ -55,6 +60,36 @@ def has_choice_method(thing: Any) -> bool:
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
+def players_in(things: Mapping[str, Any]) -> dict[str, Any]:
+    """Finds the players that a file defines: a function ``choose_action``, and objects with a choice method.
+
+    Args:
+        things: What the file defines, by name.
+
+    Returns:
+        The players by name. A player with two names is listed once.
+    """
+    players: dict[int, str] = {}
+    for name, thing in things.items():
+        if not inspect.isclass(thing) and (name == "choose_action" or has_choice_method(thing)):
+            players.setdefault(id(thing), name)
+    return {name: things[name] for name in players.values()}
+
+
+def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
+    """Finds how a player is asked for its move.
+
+    Args:
+        player: An object with a choice method, or a function.
+
+    Returns:
+        Its method, or the player itself if it has none, and the keyword arguments that turn off exploration.
+    """
+    choose = next((getattr(player, choice) for choice in CHOICE_METHODS if hasattr(player, choice)), player)
+    explores = callable(choose) and "epsilon" in inspect.signature(choose).parameters
+    return choose, {"epsilon": False} if explores else {}
+
+
 def required_parameters(function: Callable[..., Any]) -> list[str]:
     """Lists the parameters that a caller must pass, without ``epsilon``."""
     parameters = inspect.signature(function).parameters.values()
@@ -76,28 +111,50 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
     return string if len(string) <= 200 else f"{string[:200]}..."
 
 
-def describe_error(error: BaseException, name: str, where: str) -> str:
+@contextlib.contextmanager
+def describing_errors(name: str, moment: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """A context for running the code of a player, whose errors become a :class:`PlayerError`.
+
+    Args:
+        name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
+        moment: When the code runs, as :func:`describe_error` takes it.
+        others: Kinds of errors that pass unchanged.
+
+    Raises:
+        PlayerError: If the code raises an error or calls ``sys.exit``.
+    """
+    try:
+        yield
+    except others:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PlayerError(describe_error(error, name, moment)) from error
+
+
+def describe_error(error: BaseException, name: str, moment: str) -> str:
     """Describes an error that a program has raised.
 
     Args:
         error: The error.
         name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
-        where: At which point the code ran: "when it is imported".
+        moment: When the code ran, such as "at 0-0-1". Empty when it is imported, since the line says enough.
 
     Returns:
-        A sentence without a period. It names the last line of the program that took part, and a remedy if the
-        error is a frequent one.
+        The description without a period, such as ``nim.py, line 3: KeyError: 7 (at 0-0-1)``. It names the last
+        line of the program that took part, and adds a remedy if the error is a frequent one.
     """
     file = Path(name.partition(":")[0]).resolve()
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file]
-    place = f"{name}, line {lines[-1]}," if lines else name
     said = shorten(error, str)
-    what = f"raises {type(error).__name__} ({said})"
+    if isinstance(error, SyntaxError) and Path(error.filename or "").resolve() == file:
+        lines, said = [error.lineno], error.msg  # the program has not run, so no line of it is in the traceback
+    place = f"{name}, line {lines[-1]}" if lines else name
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    if isinstance(error, EOFError) and "reading a line" in said:
+        what = "it asks for input"
     remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
-    if isinstance(error, EOFError) and "reading a line" in str(error):
-        what = "asks for input"
-    return f"{place} {what} {where}{remedy}"
+    return f"{place}: {what}{f' ({moment})' if moment else ''}{remedy}"
 
 
 def player_factory(player: Any) -> Callable[[], Any] | None:

@@ -4,8 +4,8 @@ Each function is tested independently of the others. A fault comes with the smal
 with the fewest objects, and among its tables the one with the fewest pairs.
 
 This module must stay a single file that needs only the standard library. It also runs in a browser, which loads
-the file alone, without NumPy and without this package. So it imports nothing else, and :class:`Fault` and
-:func:`faults` keep their names.
+the file alone, without NumPy and without this package. So it imports nothing else, and :class:`Fault`,
+:func:`faults` and :func:`tested_functions` keep their names.
 """
 
 from __future__ import annotations
@@ -83,15 +83,34 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
         random.setstate(before)
 
 
+def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
+    """Lists the functions of the course, and whether :func:`faults` tests them in a player.
+
+    Args:
+        make_player: A function that returns a new player.
+
+    Returns:
+        For each function with its parameters, such as ``best_future_reward(state)``, whether the player has it.
+        The dictionary is empty if the player stores its values elsewhere, so nothing can be tested.
+    """
+    if not _has_table_of_course(make_player):
+        return {}
+    sample = make_player()
+    return {
+        f"{function}({tested.parameters})": _takes(_parameters_of(sample, function), tested.n_arguments)
+        for function, tested in _TESTS.items()
+    }
+
+
 def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fault]:
     sample = make_player()
-    if not isinstance(getattr(sample, "q", None), MutableMapping) or _has_another_table(make_player()):
+    if not _has_table_of_course(make_player):
         return []
     questions = _questions(generator)
     alpha = getattr(sample, "alpha", float("nan"))
     found: dict[_Kind, Fault] = {}  # the first of each kind, which is the smallest
     for function, tested in _TESTS.items():
-        parameters = inspect.signature(getattr(sample, function, lambda: None)).parameters
+        parameters = _parameters_of(sample, function)
         is_corrected = any(kind.function == "get_q_value" for kind in found)
         for question in questions if _takes(parameters, tested.n_arguments) else []:
             call = tested.make_call(question, alpha, generator)
@@ -208,21 +227,30 @@ class _Test(NamedTuple):
     """How a function is tested.
 
     Attributes:
-        n_arguments: The number of its arguments, including the position.
+        parameters: The parameters that it needs, in the order of its arguments.
         make_call: Makes a call in a position, given the player's alpha and a random generator. ``None`` if there
             is nothing to ask.
     """
 
-    n_arguments: int
+    parameters: str
     make_call: Callable[[_Question, float, random.Random], _ExpectedCall | None]
+
+    @property
+    def n_arguments(self) -> int:
+        """The number of its arguments, including the position."""
+        return len(self.parameters.split(", "))
 
 
 _TESTS = {
-    "get_q_value": _Test(2, _call_of_get_q_value),
-    "best_future_reward": _Test(1, _call_of_best_future_reward),
-    "update_q_value": _Test(5, _call_of_update_q_value),
-    "choose_action": _Test(1, _call_of_choose_action),
+    "get_q_value": _Test("state, action", _call_of_get_q_value),
+    "best_future_reward": _Test("state", _call_of_best_future_reward),
+    "update_q_value": _Test("state, action, old_q, reward, future_rewards", _call_of_update_q_value),
+    "choose_action": _Test("state", _call_of_choose_action),
 }
+
+
+def _parameters_of(player: Any, function: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(getattr(player, function, lambda: None)).parameters
 
 
 def _takes(parameters: Mapping[str, inspect.Parameter], n_arguments: int) -> bool:
@@ -340,6 +368,10 @@ def _is_right(answer: Any, right: Any) -> bool:
 def _stored_value(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
     """The value that ``get_q_value`` should return."""
     return player.q.get((tuple(state), tuple(action)), 0)
+
+
+def _has_table_of_course(make_player: Callable[[], Any]) -> bool:
+    return isinstance(getattr(make_player(), "q", None), MutableMapping) and not _has_another_table(make_player())
 
 
 def _has_another_table(player: Any) -> bool:

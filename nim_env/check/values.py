@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env import policies
-from nim_env.check.foreign_code import PlayerError, running_code_of
-from nim_env.check.programs import shorten
+from nim_env.check.foreign_code import running_code_of
+from nim_env.check.programs import PlayerError, shorten
 from nim_env.rules import NimRules
 
 QFunction: TypeAlias = Callable[[NDArray[Any]], Any]

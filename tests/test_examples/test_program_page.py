@@ -115,23 +115,26 @@ def test_the_figures_are_those_of_the_command(visit, folder, name, heaps):
     needed = {"base", "q_dictionary"} & {*re.findall(r"\w+", path.read_text(encoding="utf-8"))} - {name}
     page.locator("#files").set_input_files([path, *(path.with_name(f"{module}.py") for module in sorted(needed))])
     functions = [bug for bug in entry["bugs_in"] if bug in ("best_future_reward", "choose_action")]
-    expect_result(page, f"{name}.py: {'Bug in ' + functions[0] if functions else 'No bug found'}")
+    expect_result(page, f"{name}.py: Bug in {functions[0]}" if functions else f"{name}.py plays ")
     rules = NimRules(heaps)
     table = np.reshape(kept(page)[0]["probabilities"], (rules.n_positions, rules.n_actions))
     mastery = evaluation.mastery(rules, TabularPolicy(rules, table))
     assert mastery.expert == entry["expert"]
     assert len(mastery.mistake_indices) == entry["mistakes"]
-    said = [sentence.removesuffix(" Play it") for sentence in page.locator("#mistakes li").all_inner_texts()]
-    assert [f"a{sentence[1:-1]}" for sentence in said] == entry["first_mistakes"]
+    said = page.locator("#mistakes li").all_inner_texts()
+    said = [
+        re.sub(r"^At (.*)\. Taking (.*) would win\. Play it$", r"at \1; \2 wins", sentence) for sentence in said
+    ]
+    assert said == entry["first_mistakes"]
     mistakes = f"a mistake in {entry['mistakes']} of {entry['won_positions']}"
     expect(page.locator("#figures")).to_contain_text(mistakes)
     expect(page.locator("#map i")).to_have_count(entry["won_positions"])
 
 
 BAD = {
-    "a syntax error": ("def f(:\n  pass", "line 1", "SyntaxError"),
-    "a web page": ("<html>", "line 1", "SyntaxError"),
-    "input": ("\n\nname = input('Your name: ')", "line 3, asks for input"),
+    "a syntax error": ("def f(:\n  pass", "mine.py, line 1: SyntaxError: "),
+    "a web page": ("<html>", "mine.py, line 1: SyntaxError: "),
+    "input": ("\n\nname = input('Your name: ')", "line 3: it asks for input"),
     "a package": ("import numpy", "line 1", "No module named 'numpy'", "installed command"),
     "a neighbor": ("from helpers import moves", "No module named 'helpers'", "choose both files together"),
     "no player": ("print('hello')", "needs train(n)"),
@@ -201,11 +204,11 @@ def test_a_training_shows_its_games_and_can_be_stopped(visit):
     expect(page.locator("#progress")).to_have_text("Training, game 3,400 of 10,000 …", timeout=MAX_SECONDS * 1000)
     page.locator("#stop").click()
     expect_error(page, "Stopped.")
-    expect(page.locator("iframe")).to_have_count(0)
+    expect(page.locator("iframe")).to_have_count(1)  # which waits for the next program
     expect(page.locator("#stop")).to_be_hidden()
     try_program(page, ENDLESS)
     try_program(page, "def move(heaps):\n  heap = heaps.index(max(heaps))\n  return heap, 1")  # ends the first
-    expect_result(page, "mine.py: No bug found")
+    expect_result(page, "mine.py plays")
 
 
 def test_a_training_that_never_ends_is_stopped(visit):
@@ -217,9 +220,9 @@ def test_a_training_that_never_ends_is_stopped(visit):
 def test_the_program_becomes_an_opponent_for_the_visit(visit):
     page = visit(SMALL)
     try_program(page, "def move(heaps):\n  heap = heaps.index(max(heaps))\n  return heap, 1")
-    expect_result(page, "mine.py: No bug found")
+    expect_result(page, "mine.py plays")
     mistake = page.locator("#mistakes li").first
-    expect(mistake).to_have_text("At 0-0-3 it takes 1 from C; 2 from C wins. Play it")
+    expect(mistake).to_have_text("At 0-0-3 it takes 1 from C. Taking 2 from C would win. Play it")
     mistake.get_by_role("link").click()
     expect(page.locator("#say")).to_have_text("mine.py took 1 from C.", timeout=10_000)
     expect(page.locator("#how")).to_have_text("That was its mistake: now you can win.")
@@ -234,10 +237,41 @@ def test_the_program_becomes_an_opponent_for_the_visit(visit):
     page.wait_for_url(re.compile("program.html"))
 
 
+def test_the_report_is_there_again_after_a_game(visit):
+    page = visit(SMALL)
+    try_program(page, "def move(heaps):\n  heap = heaps.index(max(heaps))\n  return heap, 1")
+    expect_result(page, "mine.py plays")
+    report = page.locator("#result").inner_text()
+    page.locator("#mistakes").get_by_role("link").first.click()
+    expect(page.locator("#how")).to_have_text("That was its mistake: now you can win.", timeout=10_000)
+    page.go_back()
+    expect(page.locator("#result")).to_have_text(report, use_inner_text=True)
+    page.locator("#play").click()
+    page.get_by_role("button", name="Menu").click()
+    page.get_by_role("link", name="Your own program").click()
+    expect(page.locator("#result")).to_have_text(report, use_inner_text=True)
+    page.goto(page.url.replace("2-3-4", "1-2"))
+    page.reload()
+    expect(page.locator("#board-name")).to_have_text("1-2")
+    expect(page.locator("#result")).to_be_hidden()
+
+
+def test_functions_with_other_names_are_named_below_the_heading(visit):
+    page = visit(COURSE)
+    try_program(page, (DATA / "programs" / "base.py").read_text(encoding="utf-8"))
+    tested = page.locator("#tested")
+    expect(tested).to_contain_text(
+        "No bug was found in get_q_value and choose_action.", timeout=MAX_SECONDS * 1000
+    )
+    expect(tested).to_contain_text(
+        "too if they were called best_future_reward(state) and update_q_value(state, action"
+    )
+
+
 def test_a_mistake_is_played_from_the_map(visit):
     page = visit(SMALL)
     try_program(page, "def move(heaps):\n  heap = heaps.index(max(heaps))\n  return heap, 1")
-    expect_result(page, "mine.py: No bug found")
+    expect_result(page, "mine.py plays")
     page.locator("#map .minus").first.click()
     expect(page.locator("#how")).to_have_text("That was its mistake: now you can win.", timeout=10_000)
 

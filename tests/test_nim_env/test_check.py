@@ -16,7 +16,8 @@ import pytest
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, policies
 from nim_env.check.command import full_report, main, parse, summary_line
-from nim_env.check.foreign_code import PlayerError, run_file
+from nim_env.check.foreign_code import run_file
+from nim_env.check.programs import PlayerError
 from nim_env.check.report import examine
 
 ROOT = Path(__file__).parents[2]
