@@ -117,7 +117,6 @@ PAGES = {  # whose docstrings are pages, in Markdown
 ELSEWHERE = {  # files outside this folder that are pages
     "CHANGELOG.md": "/changelog",
     "CONTRIBUTING.md": "/contributing",
-    "examples/README.md": "/examples",
     **{
         f"examples/notebooks/{path.name}": f"/notebooks/{path.stem}"
         for path in NOTEBOOKS.glob("*.ipynb")
@@ -173,7 +172,7 @@ class LinksToRepository(SphinxTransform):
 
 
 def label_objects(app, env):  # noqa: ARG001
-    """Links such as ``api/nim_env.rules.md#nim_env.rules.NimRules`` lead to the object on the page."""
+    """Links such as ``api/nim_env.game.md#nim_env.rules.NimRules`` lead to the object on the page."""
     labels = env.get_domain("std").anonlabels
     for name, entry in env.get_domain("py").objects.items():
         labels[name] = entry.docname, entry.node_id

@@ -1,7 +1,7 @@
 """Expected SARSA on simple Nim: your own agent, trained against the expert, evaluated exactly, saved and loaded.
 
-docs/agents/own_agent.md is the same program with explanations. It needs the core packages only. Other programs
-take its agent by name:
+docs/agents/your_own_player.md has the same program with explanations, in its section "A learner". It needs the core
+packages only. Other programs take its agent by name:
 
     python examples/sarsa.py
     python examples/compare_opponents.py --enter examples/sarsa.py:loaded

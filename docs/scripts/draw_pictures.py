@@ -353,19 +353,18 @@ def draw_digit_network(path):
     picture.save(path, "The digit network on 3-4-5: heaps, binary digits, the state of each digit, value")
 
 
-def first_block(name):
-    """The variables that the first code of a page leaves."""
+def first_block(name, section=""):
+    """The variables that the first code of a page, or of its part from a heading on, leaves."""
     variables = {}
-    code = re.findall(
-        r"^```python\n(.*?)^```", (FOLDER / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+    page = (FOLDER / name).read_text(encoding="utf-8")
+    code = re.findall(r"^```python\n(.*?)^```", page[page.index(section) :], re.DOTALL | re.MULTILINE)
     exec(compile(code[0], name, "exec"), variables)
     return variables
 
 
 def own_agent():
     """The agent of the page, trained as on the page."""
-    variables = first_block("agents/own_agent.md")
+    variables = first_block("agents/your_own_player.md", "## A learner")
     env = gym.make("SimpleNim-v0", opponent="expert")
     agent = variables["ExpectedSarsaAgent"](env.observation_space, env.action_space, seed=0)
     agents.train(agent, env, episodes=1_000, seed=0)
@@ -492,7 +491,7 @@ def draw_game(path):
 
 
 def draw_map_of_program(path):
-    """What the command draws of the program with a bug on the page "Test your agent"."""
+    """What the command draws of the program with a bug on the page "Check a player"."""
     page = (FOLDER / "test_your_agent.md").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "nim.py"
