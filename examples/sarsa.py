@@ -1,6 +1,6 @@
 """Expected SARSA on simple Nim: your own agent, trained against the expert, evaluated exactly, saved and loaded.
 
-The section "A learner" of docs/agents/your_own_player.md has the same program with explanations. It needs the core
+The section "A learner" of docs/agents/your_own_player.md is the same program with explanations. It needs the core
 packages only. Other programs take its agent by name:
 
     python examples/sarsa.py

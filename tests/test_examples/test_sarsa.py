@@ -20,7 +20,7 @@ SECTION = PAGE.split("\n## A learner\n")[1].split("\n## ")[0]
 
 
 def test_the_file_and_its_page_are_one_text():
-    """If this test fails, copy the changed block from the section to the file, or from the file to the section."""
+    """If this test fails, copy the changed block from the page to the file, or from the file to the page."""
     program = SCRIPT.read_text(encoding="utf-8").split('"""\n\n', 1)[1]
     blocks = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
     assert [*filter(None, program.splitlines())] == [*filter(None, "".join(blocks).splitlines())]
