@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from agents._checks import checked_action, legal_columns
 from agents.tables import TabularAgent
 
-ILLEGAL = -1e308  # added to the values of illegal actions; np.where and -inf would make training 1.1 times slower
-LOWEST = ILLEGAL / 2  # lies between the values of illegal actions and the values of legal ones
+# added to the values of illegal actions; np.where and -inf would make training 1.1 times slower
+ILLEGAL_PENALTY = -1e308
+BELOW_LEGAL = ILLEGAL_PENALTY / 2  # lies between the values of illegal actions and the values of legal ones
 Schedule: TypeAlias = float | Callable[[float], float]
 """A number, or a function of the remaining fraction of the training run, which falls from 1 to 0."""
 
@@ -100,11 +101,11 @@ class QLearningAgent(TabularAgent):
             masks = np.ones((n, self.n_actions)) if action_masks is None else np.asarray(action_masks)
             return uniform_choice(masks != 0, random(n)) + self.first_action
         values = self._legal_values(observations, action_masks)
-        thresholds = np.maximum.reduce(values, initial=LOWEST)
+        thresholds = np.maximum.reduce(values, initial=BELOW_LEGAL)
         uniforms = np.zeros(n)  # 0 selects the first of the best
         if explore:
             is_random = random(n) < epsilon
-            thresholds[is_random] = LOWEST
+            thresholds[is_random] = BELOW_LEGAL
             n_random = np.count_nonzero(is_random)
             draws = random(n if self.ties == "random" else n_random)
             uniforms[is_random] = draws[:n_random]
@@ -155,9 +156,9 @@ class QLearningAgent(TabularAgent):
         A pair of an observation and an action that occurs several times is updated each time.
         """
         learning_rate = self._current("learning_rate")
-        targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=LOWEST)
+        targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=BELOW_LEGAL)
         is_terminal = np.asarray(terminated, np.bool_)  # as integers, 0 and 1 would be taken for indices
-        targets[(targets == LOWEST) | is_terminal] = 0.0  # no future, or no legal action
+        targets[(targets == BELOW_LEGAL) | is_terminal] = 0.0  # no future, or no legal action
         targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
         if np.count_nonzero(np.isfinite(targets)) < len(targets):
@@ -176,10 +177,10 @@ class QLearningAgent(TabularAgent):
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """Returns the values of ``n`` observations, shape ``(n_actions, n)``; illegal ones are below LOWEST."""
+        """Returns the values of ``n`` observations, shape ``(n_actions, n)``; illegal ones are the lowest."""
         values = self.table.values.take(self.table.rows(observations), axis=0)
         if action_masks is not None:
-            values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL)
+            values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
         return np.ascontiguousarray(values.T)  # NumPy is faster along long rows
 
 

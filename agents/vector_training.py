@@ -49,29 +49,29 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
     n_players = 2 if TO_PLAY in infos else 1
     check_n_players(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    numbers = np.arange(env.num_envs)  # the running episodes, numbered in the order in which they began
+    episode_numbers = np.arange(env.num_envs)  # the running episodes, numbered in the order in which they began
     n_begun = env.num_envs
     returns = np.zeros(env.num_envs)
     lengths = np.zeros(env.num_envs, np.int64)
     last = None
-    for step in vector_steps(agent, env, n_players, observed_in(agent, observations, infos)):
+    for step in vector_steps(agent, env, n_players, observed_by(agent, observations, infos)):
         rewards = step.rewards
         if n_players == 2:  # the rewards of player 0
             rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
         returns += rewards
         lengths += step.has_acted
-        ids = step.has_acted.nonzero()[0]
+        envs = step.has_acted.nonzero()[0]
         ended = step.is_over.nonzero()[0]
         if n_begun > episodes:
-            ids = ids[numbers.take(ids) < episodes]
-            ended = ended[numbers.take(ended) < episodes]
-        transitions = own_turns(last, step, ids) if is_own_turn else next_turns(step, ids)
+            envs = envs[episode_numbers.take(envs) < episodes]
+            ended = ended[episode_numbers.take(ended) < episodes]
+        transitions = own_turn_transitions(last, step, envs) if is_own_turn else step_transitions(step, envs)
         last = step
         if len(transitions[0]):
             agent.update_batch(*transitions)
         if ended.size:
             yield ended.size, returns[ended], lengths[ended]
-            numbers[ended] = np.arange(n_begun, n_begun + ended.size)
+            episode_numbers[ended] = np.arange(n_begun, n_begun + ended.size)
             n_begun += ended.size
             returns[ended] = 0.0
             lengths[ended] = 0
@@ -84,20 +84,20 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
     any_actions = np.full(env.num_envs, agent.first_action, np.int64)
     while True:
         actions = any_actions.copy()
-        ids = has_acted.nonzero()[0]
-        if ids.size:
-            observations, masks = selected(observed[:2], ids)
+        envs = has_acted.nonzero()[0]
+        if envs.size:
+            observations, masks = rows_of(observed[:2], envs)
             chosen = agent.act_batch(observations, masks, explore=True)
-            actions[ids] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # raises TypeError for floats
+            actions[envs] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # raises TypeError for floats
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
-        after = following = observed_in(agent, observations, infos)
+        after = following = observed_by(agent, observations, infos)
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            after = replaced(following, ended, final_observed(agent, infos, ended))
+            after = with_rows(following, ended, finally_observed_by(agent, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
-            reset = observed_in(agent, *env.reset(options={"reset_mask": is_over}))
-            following = replaced(following, ended, selected(reset, ended))
+            reset = observed_by(agent, *env.reset(options={"reset_mask": is_over}))
+            following = with_rows(following, ended, rows_of(reset, ended))
         opponent_rewards = -rewards
         if n_players == 2:
             is_legal = observed.masks[ended, actions.take(ended) - agent.first_action] != 0
@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 
 
-def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
+def observed_by(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
     """Copies what the environments returned. By default all actions are legal and player 0 is to move."""
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
@@ -118,37 +118,37 @@ def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Obser
     return Observed(observations, masks, to_play)
 
 
-def final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
+def finally_observed_by(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
     """Returns what was observed at the end of the episodes, which same-step mode puts into the infos."""
     final = infos["final_obs"][ended].tolist()
     final_infos = infos.get("final_info", {})
     known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
     if isinstance(final[0], dict):
-        return observed_in(agent, {key: np.array([each[key] for each in final]) for key in final[0]}, known)
-    return observed_in(agent, np.array(final), known)
+        return observed_by(agent, {key: np.array([each[key] for each in final]) for key in final[0]}, known)
+    return observed_by(agent, np.array(final), known)
 
 
-def selected(columns: Iterable[NDArray[Any]], ids: Indices) -> Columns:
-    """Returns copies of the rows ``ids`` of each array."""
-    return [column.take(ids, axis=0) for column in columns]
+def rows_of(columns: Iterable[NDArray[Any]], envs: Indices) -> Columns:
+    """Returns copies of the rows ``envs`` of each array."""
+    return [column.take(envs, axis=0) for column in columns]
 
 
-def replaced(observed: Observed, ids: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
-    """Returns a copy in which the rows ``ids`` are replaced."""
+def with_rows(observed: Observed, envs: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
+    """Returns a copy in which the rows ``envs`` are replaced."""
     copies = Observed(*(column.copy() for column in observed))
     for column, new in zip(copies, rows, strict=True):
-        column[ids] = new
+        column[envs] = new
     return copies
 
 
-def next_turns(step: Step, ids: Indices) -> Columns:
-    """Returns the transitions of the environments ``ids`` from an action to the very next observation."""
+def step_transitions(step: Step, envs: Indices) -> Columns:
+    """Returns the transitions of the environments ``envs`` from an action to the very next observation."""
     before, after = step.before, step.after
     columns = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
-    return selected(columns, ids)
+    return rows_of(columns, envs)
 
 
-def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
+def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Columns:
     """Returns the transitions of self-play from a player's turn to its next turn, or to the end of the episode.
 
     For example, with observations o and actions a::
@@ -163,13 +163,13 @@ def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
     """
     if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
         raise ValueError("the players of a vector environment must alternate; train in a single environment")
-    waiting = ids[:0] if last is None else ids[(last.has_acted & ~last.is_over).take(ids)]
+    waiting = envs[:0] if last is None else envs[(last.has_acted & ~last.is_over).take(envs)]
     last = step if last is None else last
-    terminated = ids[step.terminated.take(ids)]
+    terminated = envs[step.terminated.take(envs)]
     # row i of the last step is row i of both steps together, and row i of this step is row n + i
     rows = np.concatenate([waiting, len(step.actions) + terminated])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards
     before = [np.concatenate(pair).take(rows, axis=0) for pair in zip(earlier, now, strict=True)]
     following = step.after.observations, step.terminated, step.after.masks
-    return before + selected(following, np.concatenate([waiting, terminated]))
+    return before + rows_of(following, np.concatenate([waiting, terminated]))

@@ -27,6 +27,9 @@ A step of many games calls the same with arrays::
 An opponent whose policy can change its answers has :class:`~nim_env.envs._replies.Replies`, which ask it at each
 move. The AEC environment has no opponent, so a step of it only looks up the result of the new state.
 
+``_config`` checks the arguments of all three environments, ``_single_game`` has what the two with a single game
+share, and ``_transitions`` makes the table ``P``.
+
 The environments import the game, the policies, which play as opponents, and the rendering. Inside ``nim_env``,
 only :mod:`nim_env.sb3` imports the environments.
 """

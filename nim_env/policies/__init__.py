@@ -17,6 +17,12 @@ Functions and environments that take a policy accept any of these:
 :func:`batched` wraps a function on batches as a policy, and :func:`from_moves` a function from heap sizes to a
 pair ``(heap, count)``.
 
+- ``base``: what a policy is, and the attributes that it can have.
+- ``player``: a policy whose answers are checked, and what its illegal actions do.
+- ``built_in``, ``functions`` and ``tables``: the policies that need no other one.
+- ``arguments``: from a name, a policy or a callable to a policy or a player.
+- ``pool`` and ``composite``: policies made from other policies.
+
 This package imports the game alone. The solver, the environments and the evaluation import it.
 """
 
