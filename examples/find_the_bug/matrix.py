@@ -161,7 +161,7 @@ def verdict(row: dict[str, str], names: list[str]) -> str:
         "right" if an expected name is among them, "none" if they do not name a bug, and otherwise "wrong". For a
         bug that is not in the list there is no right name, so naming any bug is wrong.
     """
-    if row["findings"] and any(name.startswith(tuple(row["findings"].split(" / "))) for name in names):
+    if set(row["findings"].split(" / ")) & set(names):
         return "right"
     known = NO_NAME if row["findings"] else {SYMPTOM, *NO_NAME}
     return "none" if known.issuperset(names) else "wrong"

@@ -45,9 +45,9 @@ class LoadedPlayer:
         remark: A sentence about its values. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
         discount: The discount of its training, which a model's file contains. None if it is not known.
-        on_policy: For a critic, the policy to which its values belong; None for all other values. This policy
-            draws its moves as in training, while ``policy`` plays the best moves. A model that was trained without
-            masks has probabilities of illegal actions, which lose at once.
+        behavior_policy: For a critic, the policy to which its values belong; None for all other values. This
+            policy draws its moves as in training, while ``policy`` plays the best moves. A model that was trained
+            without masks has probabilities of illegal actions, which lose at once.
         initial: The value that its method returns for a pair that is missing from its dictionary. None if this is
             not known.
         make: A function that makes a new player of the same class. None unless the player has a dictionary ``q``
@@ -60,7 +60,7 @@ class LoadedPlayer:
     remark: str = ""
     is_trained: bool = False
     discount: float | None = None
-    on_policy: policies.Policy | None = None
+    behavior_policy: policies.Policy | None = None
     initial: float | None = None
     make: Callable[[], Any] | None = None
 
@@ -217,7 +217,7 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
     if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
         model = policies.checked_policy(thing, rules, name)
         values = thing.q_values or thing.values
-        return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
+        return LoadedPlayer(rules, model, values, discount=thing.discount, behavior_policy=thing.behavior_policy)
     if isinstance(thing, policies.Policy):
         return _player_of_policy(thing, rules, name)
     choose = next((getattr(thing, choice) for choice in CHOICES if hasattr(thing, choice)), thing)

@@ -114,7 +114,8 @@ def _known_of_training(player: LoadedPlayer, name: str, options: Options) -> dic
         "earlier": earlier,
         "rewards": options.rewards and tuple(options.rewards),
         "initial": player.initial if options.initial is None else options.initial,
-        "on_policy": options.on_policy or player.on_policy or (False if follows_course else None),
+        "on_policy": options.on_policy or (False if follows_course else None),
+        "behavior_policy": player.behavior_policy,
     }
 
 

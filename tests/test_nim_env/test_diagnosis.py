@@ -143,7 +143,10 @@ def test_another_discount_is_told(discount, step, rules):
     table = learn(rules, None, by_turn=step == "own turn", discount=discount, exploration=0)
     for close in (discount, discount + 0.03):
         assert evaluation.diagnose(rules, table, discount=close).findings == (BELLMAN,)
-    assert evaluation.diagnose(rules, table).findings == (f"discount of {discount:.2f} per {step}",)
+    diagnosis = evaluation.diagnose(rules, table)
+    assert diagnosis.findings == ("another discount",)
+    assert diagnosis.discount == pytest.approx(discount)
+    assert f"a discount of {discount:.2f} per {step}" in diagnosis.verdict
 
 
 @given(games, seeds, st.sampled_from([0.02, 0.3, 1.0]), st.integers(1, 2000))
@@ -292,6 +295,7 @@ def test_a_player_that_explores_at_each_move_is_told():
         ("rewards", (0, 1)),
         ("rewards", (np.inf, 0)),
         ("initial", np.nan),
+        ("on_policy", "random"),
     ],
 )
 def test_wrong_arguments_are_refused(name, wrong):
@@ -431,7 +435,7 @@ def test_a_critic_is_judged_against_its_own_actor():
                 later = [(p, after - RULES.offsets[reply]) for reply, p in enumerate(replies[after]) if p]
                 value = sum(p * (values[own] if own else -RULES.terminal_reward) for p, own in later)
             values[index] += actor.probabilities[index, action] * value
-    assert evaluation.diagnose(RULES, values, "random", on_policy=actor).findings == (BELLMAN,)
+    assert evaluation.diagnose(RULES, values, "random", behavior_policy=actor).findings == (BELLMAN,)
     assert evaluation.diagnose(RULES, values, "random").result != "bug"
 
 

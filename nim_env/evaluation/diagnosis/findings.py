@@ -29,9 +29,8 @@ SORTED_ONLY = "sorted positions"
 OTHER_INITIAL = "another initial value"
 """The entries for illegal actions hold another value than the initial one that was passed."""
 
-OTHER_DISCOUNT = "discount of"
-"""The values satisfy Bellman's equation with another discount. The name goes on with this discount, for example
-``discount of 0.90 per move``."""
+OTHER_DISCOUNT = "another discount"
+"""The values satisfy Bellman's equation with another discount, which is in the ``discount`` of the diagnosis."""
 
 NOT_FINITE = "values that are not finite"
 """The value of a legal action is infinite or undefined."""
