@@ -24,8 +24,8 @@ BUGS = {  # what a bug makes of the next values, its factors of that, of the mov
     "no minus sign": (max, -1, 1, 1),
     "no future": (max, 0, 1, 1),
     "maximum that starts from 0": (lambda values: max(0, max(values)), 1, 1, 1),
-    "minimum in place of the maximum": (min, 1, 1, 1),
-    "mean in place of the maximum": (np.mean, 1, 1, 1),
+    "minimum instead of the maximum": (min, 1, 1, 1),
+    "mean instead of the maximum": (np.mean, 1, 1, 1),
     "last mover's reward dropped": (max, 1, 0, 1),
     "other player's reward dropped": (max, 1, 1, 0),
 }
@@ -457,7 +457,7 @@ def test_moves_tell_the_other_variant_and_the_worst_moves(misere):
     players = {
         "perfect play": ExpertPolicy(rules),
         "opponent's reward": batched(lambda heaps, masks: other.support(heaps, masks).argmax(axis=1)),
-        "minimum in place of the maximum": batched(lambda heaps, _: worst[rules.index(heaps)].argmax(axis=1)),
+        "minimum instead of the maximum": batched(lambda heaps, _: worst[rules.index(heaps)].argmax(axis=1)),
         "no mask at prediction": TabularPolicy(rules, np.eye(rules.n_actions)[np.full(rules.n_positions, 3)]),
         "train longer": "random",
     }
