@@ -70,6 +70,11 @@ class Case:
         return self.scaled.bellman(self.pairs.rules)
 
     @cached_property
+    def last_moves(self) -> Floats:
+        """The values of the pairs that take the last object."""
+        return self.learned.values[self.pairs.is_last]
+
+    @cached_property
     def targets(self) -> list[Target]:
         """The targets of Bellman's equation."""
         return self.targets_of(self.bellman)

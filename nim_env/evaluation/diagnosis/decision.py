@@ -93,7 +93,7 @@ def _train_longer(case: Case) -> Diagnosis:
     never = "win" if values.max() <= 0 else "loss" if values.min() >= 0 else ""
     if never and not case.learner.is_self_play:
         text = f"no {never} was ever seen. Let both sides start, and {text}"
-    if np.abs(values[case.pairs.is_last] - case.bellman.last_mover).min() > thresholds.NEAR:
+    if np.abs(case.last_moves - case.bellman.last_mover).min() > thresholds.NEAR:
         text += ". No last move has reached its reward yet, though these values are learned first"
     return _unless_bug(case, likely_bugs(case), verdicts.undecided, text, findings.TRAIN_LONGER)
 

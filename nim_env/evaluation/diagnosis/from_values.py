@@ -69,9 +69,10 @@ def diagnose(
             ``rewards`` or ``initial`` is not finite, if a win is not worth more than a loss, if ``on_policy`` is
             not a bool or None, or if it is False although there is a ``behavior_policy``.
     """
-    _check_training(discount, rewards, initial, on_policy, behavior_policy)
-    values = _checked_values(rules, "q_values", q_values)
+    _check_training(discount, rewards, initial)
+    is_on_policy = _checked_on_policy(on_policy, behavior_policy)
     values_before = None if earlier is None else _checked_values(rules, "earlier", earlier)
+    values = _checked_values(rules, "q_values", q_values)
     if place := _first_undefined(rules, values):
         return verdicts.bug(f"{place} is not finite", findings.NOT_FINITE, place="in the values")
     pairs = judged_pairs(rules)
@@ -83,32 +84,31 @@ def diagnose(
         opponent=None if opponent is None else pairs.probabilities(opponent),
         behavior=None if behavior_policy is None else pairs.probabilities(behavior_policy),
     )
-    is_on_policy = bool(on_policy) or behavior_policy is not None
-    reading = first_reading(learner, rewards, initial, is_on_policy)
+    reading = first_reading(learner, rewards, initial, bool(is_on_policy))
     if isinstance(reading, Diagnosis):
         return reading
-    is_told = {"rewards": rewards is not None, "initial": initial is not None}
-    is_told["on_policy"] = on_policy is not None or behavior_policy is not None
-    return decide(case_of(learner, reading), {name for name, told in is_told.items() if not told})
+    told = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
+    return decide(case_of(learner, reading), {name for name, value in told.items() if value is None})
 
 
-def _check_training(
-    discount: float,
-    rewards: tuple[float, float] | None,
-    initial: float | None,
-    on_policy: bool | None,
-    behavior_policy: PolicyLike | None,
-) -> None:
+def _check_training(discount: float, rewards: tuple[float, float] | None, initial: float | None) -> None:
     if not 0 <= discount <= 1:
         raise ValueError(f"discount must be between 0 and 1; got {discount!r}")
     if rewards is not None and not (np.isfinite(rewards).all() and rewards[0] > rewards[1]):
         raise ValueError(f"rewards must be two finite numbers, first the larger one for a win; got {rewards!r}")
     if initial is not None and not np.isfinite(initial):
         raise ValueError(f"initial must be a finite number; got {initial!r}")
+
+
+def _checked_on_policy(on_policy: bool | None, behavior_policy: PolicyLike | None) -> bool | None:
+    """Whether the learner is on-policy, as it is if its behavior policy was given; None if this was not said."""
     if not (on_policy is None or isinstance(on_policy, bool | np.bool_)):
         raise ValueError(f"on_policy must be a bool or None; pass a policy as behavior_policy; got {on_policy!r}")
-    if behavior_policy is not None and on_policy is not None and not on_policy:
+    if behavior_policy is None:
+        return on_policy
+    if on_policy is not None and not on_policy:
         raise ValueError("on_policy must be True or None if there is a behavior_policy; got False")
+    return True
 
 
 def _checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:

@@ -15,13 +15,10 @@ from nim_env.evaluation.diagnosis.verdicts import Diagnosis
 def other_discount(case: Case) -> Diagnosis | None:
     """Returns the diagnosis of Bellman's equation with another discount, or None if there is no such discount.
 
-    The last moves must have reached their reward, since all other values depend on them. The values of a young
-    network are all alike and fit many discounts, so networks are left out. If the rewards seem smaller than 1, and
-    the discount smaller by the same factor, the learner never finds its old value.
+    The last moves must have reached their reward, since all other values depend on them. If the rewards seem
+    smaller than 1, and the discount smaller by the same factor, the learner never finds its old value.
     """
-    if case.scaled.initial is None or not _have_last_moves_arrived(case):
-        return None
-    fitted = _fitted_discount(case)
+    fitted = _fitted_discount(case) if _have_last_moves_arrived(case) else None
     if fitted is None:
         return None
     discount, step = fitted

@@ -143,7 +143,7 @@ def _has_learned_a_last_move(other: Case) -> bool:
     initial = other.scaled.initial_or_0
     if not other.learner.is_self_play or other.bellman.last_mover == initial:
         return True
-    progress = np.abs(other.learned.values[other.pairs.is_last] - initial).max()
+    progress = np.abs(other.last_moves - initial).max()
     return bool(progress >= thresholds.NEAR)
 
 

@@ -10,7 +10,7 @@ from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdict
 from nim_env.evaluation.diagnosis.case import Case, case_of
 from nim_env.evaluation.diagnosis.known_bugs import likely_bugs, nearest_bug, proven_bugs
 from nim_env.evaluation.diagnosis.other_discount import other_discount
-from nim_env.evaluation.diagnosis.pairs import Bools, Floats
+from nim_env.evaluation.diagnosis.pairs import Bools
 from nim_env.evaluation.diagnosis.verdicts import Diagnosis
 from nim_env.evaluation.diagnosis.witness import first_witness
 
@@ -18,9 +18,10 @@ from nim_env.evaluation.diagnosis.witness import first_witness
 def first_symptom(case: Case) -> Diagnosis | None:
     """Returns the diagnosis of the first test that finds something, or None if no test does.
 
-    A few of the diagnoses are undecided, as for another discount, which may be what the user meant.
+    A few of the diagnoses are undecided, as for another discount, which may be what the user meant. The values of
+    a network start anywhere, so most symptoms would prove nothing, and only two of the tests apply.
     """
-    tests = (
+    tests = [
         _out_of_range,
         _last_moves_of_both_signs,
         _last_moves_of_another_reward,
@@ -30,7 +31,9 @@ def first_symptom(case: Case) -> Diagnosis | None:
         _listed_bug,
         _values_of_both_signs,
         _unlisted_bug,
-    )
+    ]
+    if case.scaled.initial is None:
+        tests = [_out_of_range, _listed_bug]
     return next(filter(None, (test(case) for test in tests)), None)
 
 
@@ -53,7 +56,7 @@ def _out_of_range(case: Case) -> Diagnosis | None:
 
 def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
     """Last moves on both sides of their initial value, although they all have one reward."""
-    if case.scaled.initial is None or min(_furthest_of_last_moves(case)) <= thresholds.NEAR:
+    if min(_furthest_of_last_moves(case)) <= thresholds.NEAR:
         return None
     text = "last moves have values of both signs: the rewards are always from the same player's point of view"
     return verdicts.bug(text, findings.BOTH_SIGNS)
@@ -61,7 +64,7 @@ def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
 
 def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
     """Last moves that have moved away from their initial value, although this is their reward, 0."""
-    reward, unit, last = case.bellman.last_mover, case.reading.unit, _last_moves(case)
+    reward, unit, last = case.bellman.last_mover, case.reading.unit, case.last_moves
     if not (reward == case.scaled.initial == 0 and np.abs(last).max() > thresholds.NEAR):
         return None
     furthest = unit * last[np.abs(last).argmax()]
@@ -72,7 +75,7 @@ def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
 def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
     """Last moves that have all moved away from their reward."""
     toward, away = _furthest_of_last_moves(case)
-    if case.scaled.initial is None or toward > 0 or away <= thresholds.NEAR:
+    if toward > 0 or away <= thresholds.NEAR:
         return None
     name = findings.OPPONENTS_REWARD
     max_contradicting = thresholds.MAX_CONTRADICTING_WRONG_SIGN * case.learned.is_trained.sum()
@@ -82,23 +85,18 @@ def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
     return verdicts.bug("last moves have the wrong sign", findings.UNLISTED_BUG, place="in the update")
 
 
-def _last_moves(case: Case) -> Floats:
-    return case.learned.values[case.pairs.is_last]
-
-
 def _furthest_of_last_moves(case: Case) -> tuple[float, float]:
     """How far last moves have moved from their initial value at most, toward their reward and away from it."""
     initial = case.scaled.initial_or_0
-    progress = (_last_moves(case) - initial) * np.sign(case.bellman.last_mover - initial)
+    progress = (case.last_moves - initial) * np.sign(case.bellman.last_mover - initial)
     return progress.max(), -progress.min()
 
 
 def _no_last_move(case: Case) -> Diagnosis | None:
     """Last moves that were never updated, although each game of self-play has one."""
     is_trained, reward = case.learned.is_trained, case.bellman.last_mover
-    is_updated = is_trained[case.pairs.is_last].any() or reward == case.scaled.initial
-    is_young = is_trained.sum() < thresholds.MIN_COUNT
-    if case.scaled.initial is None or not case.learner.is_self_play or is_updated or is_young:
+    can_be_trained = case.learner.is_self_play and reward != case.scaled.initial
+    if not can_be_trained or is_trained[case.pairs.is_last].any() or is_trained.sum() < thresholds.MIN_COUNT:
         return None
     name = findings.LAST_MOVER_DROPPED
     return verdicts.bug(findings.LISTED_BUGS[name], name)
@@ -112,10 +110,9 @@ def _listed_bug(case: Case) -> Diagnosis | None:
 def _values_of_both_signs(case: Case) -> Diagnosis | None:
     """Values on both sides of 0, although one of the rewards is 0."""
     scaled, values = case.scaled, case.learned.values
-    if 0 not in (scaled.win, scaled.loss) or scaled.initial is None:
-        return None
-    is_between = scaled.loss <= scaled.initial <= scaled.win  # otherwise initial values may have the other sign
-    if not is_between or min(values.max(), -values.min()) <= thresholds.NEAR:
+    has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
+    is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values have the other sign
+    if 0 not in (scaled.win, scaled.loss) or not has_both_signs or not is_between:
         return None
     text = "values have both signs: the rewards are always from the same player's point of view"
     return verdicts.bug(text, findings.BOTH_SIGNS)
@@ -124,7 +121,7 @@ def _values_of_both_signs(case: Case) -> Diagnosis | None:
 def _unlisted_bug(case: Case) -> Diagnosis | None:
     """A bug without a name: values that Bellman's equation cannot have made, or that do not move."""
     is_impossible = evidence.contradicts(case, case.targets).sum() >= evidence.min_contradictions(case)
-    if case.scaled.initial is None or not (is_impossible or _n_stuck(case) >= thresholds.MIN_COUNT):
+    if not is_impossible and _n_stuck(case) < thresholds.MIN_COUNT:
         return None
     text = "more training will not fix these values"
     names: tuple[str, ...] = ()

@@ -7,8 +7,8 @@ than 1.
 """
 
 MAX_POSITIONS = 50_000
-"""The number of positions that are judged, which keeps a diagnosis within seconds. Larger games are judged by the
-positions with the fewest objects, whose values are learned first."""
+"""The number of positions that are judged. A diagnosis of this many takes about ten seconds. Larger games are
+judged by the positions with the fewest objects, whose values are learned first."""
 
 MIN_COUNT = 3
 """Fewer values than this prove nothing. A definition."""
