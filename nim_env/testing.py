@@ -24,7 +24,8 @@ def assert_learns(
     min_expert: float = 0.95,
     rewards: tuple[float, float] | None = None,
     initial: float | None = None,
-    on_policy: bool | PolicyLike | None = None,
+    on_policy: bool | None = None,
+    behavior_policy: PolicyLike | None = None,
 ) -> None:
     """Asserts that a learner learns a game with several seeds, and that its values show no bug.
 
@@ -34,9 +35,9 @@ def assert_learns(
             assert_learns(train, rewards=(1, -1), on_policy=False)
 
     The test looks at the values too, if ``train`` returns them, since a learner with a bug can still play all the
-    right moves. With ``opponent``, ``discount``, ``rewards``, ``initial`` and ``on_policy`` you describe the
-    training for the diagnosis. If the diagnosis stays undecided because it lacks one of them, the test does not
-    fail. It fails if the values have another discount than ``discount``, or if all values are the same. The page
+    right moves. With ``opponent``, ``discount`` and the arguments from ``rewards`` on, you describe the training
+    for the diagnosis. If the diagnosis stays undecided because it lacks one of them, the test does not fail. It
+    fails if the values have another discount than ``discount``, or if all values are the same. The page
     docs/test_suite.md says how often correct learners fail.
 
     Args:
@@ -52,6 +53,7 @@ def assert_learns(
         initial: The value of a pair of position and action that was never updated, as for
             :func:`nim_env.evaluation.diagnose`.
         on_policy: Whether the targets follow the learner's own moves, as for :func:`nim_env.evaluation.diagnose`.
+        behavior_policy: The policy that a critic evaluates, as for :func:`nim_env.evaluation.diagnose`.
 
     Raises:
         AssertionError: If the learner fails with a seed. The message has the expert mastery, the verdict and the
@@ -62,7 +64,7 @@ def assert_learns(
     checked_integer("seeds", seeds, 1)
     if not 0 <= min_expert <= 1:
         raise ValueError(f"min_expert must be between 0 and 1; got {min_expert!r}")
-    facts = TrainingFacts(opponent, discount, None, rewards, initial, on_policy)
+    facts = TrainingFacts(opponent, discount, None, rewards, initial, on_policy, behavior_policy)
     failed, lines = [], []
     for seed in range(seeds):
         trained = train(seed)
@@ -70,7 +72,7 @@ def assert_learns(
         policy = tabulate(rules, player, np.float64, illegal_action="lose")
         assessed = assess(rules, policy, values, facts, is_mask_required=True)
         expert, diagnosis = assessed.mastery.expert, assessed.diagnosis
-        has_wrong_values = diagnosis.findings[0].startswith((findings.UNTRAINED, findings.OTHER_DISCOUNT))
+        has_wrong_values = diagnosis.findings[0] in (findings.UNTRAINED, findings.OTHER_DISCOUNT)
         is_wrong = diagnosis.result == "bug" or has_wrong_values
         if expert < min_expert or is_wrong:
             failed.append(seed)

@@ -28,7 +28,7 @@ def run_page(name, n_blocks=None):
 
 
 def draw_learning_curves(axes):
-    """The figure of the page, with the names at the lines in place of a legend."""
+    """The figure of the page, with the names at the lines instead of a legend."""
     legend = axes.get_legend()
     lines = list(axes.lines)
     legend.remove()

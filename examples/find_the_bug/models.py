@@ -62,7 +62,8 @@ def train_and_judge(name: str, steps: int, seed: int) -> str:
         algorithm("MlpPolicy", env, seed=seed, device="cpu").learn(steps).save(f"{folder}/model.zip")
         player = players.load_player(f"{folder}/model.zip", RULES)
     values = player.values(RULES.all_positions())
-    return evaluation.diagnose(RULES, values, "random", player.discount, on_policy=player.on_policy).result
+    told = {"discount": player.discount, "behavior_policy": player.behavior_policy}
+    return evaluation.diagnose(RULES, values, "random", **told).result
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from find_the_bug.matrix import (
     SHARES,
     draw_settings,
     load,
+    seed_name,
     sentence,
     source_of,
     verdict,
@@ -115,7 +116,7 @@ def combinations() -> list[tuple[dict[str, Any], dict[str, str]]]:
 def train_and_diagnose(style: dict[str, Any], bug: dict[str, str], seed: int) -> list[dict[str, Any]]:
     """Trains one learner and returns its diagnoses, or an empty list if its bug does not change what it learns."""
     learner, name = style["learner"], style["style"]
-    draws = random.Random(f"styles: {learner}, {name}, {bug['bug']}, {seed}")
+    draws = random.Random(f"styles: {learner}, {name}, {seed_name(bug['bug'])}, {seed}")
     rules, moves, settings, told = draw_settings(learner, draws, float(style["discount"] or 0) or None)
     settings["seed"] = 1_000_000 + seed  # matrix.py uses the small seeds
     if style["opponent"] == "self":

@@ -52,9 +52,9 @@ class LoadedPlayer:
         remark: A sentence about its values. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
         discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
-        on_policy: For a critic, the policy to which its values belong; ``None`` for all other values. This policy
-            draws its moves as in training, while ``policy`` plays the best moves. A model that was trained without
-            masks has probabilities of illegal actions, which lose at once.
+        behavior_policy: For a critic, the policy to which its values belong; ``None`` for all other values. This
+            policy draws its moves as in training, while ``policy`` plays the best moves. A model that was trained
+            without masks has probabilities of illegal actions, which lose at once.
         initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
             is not known.
         make_player: A function that makes a new player of the same class. ``None`` unless the player has a
@@ -67,7 +67,7 @@ class LoadedPlayer:
     remark: str = ""
     is_trained: bool = False
     discount: float | None = None
-    on_policy: policies.Policy | None = None
+    behavior_policy: policies.Policy | None = None
     initial: float | None = None
     make_player: Callable[[], Any] | None = None
 
@@ -224,7 +224,13 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
     if sb3 is not None and isinstance(candidate, sb3.ModelPolicy):
         model = policies.checked_policy(candidate, rules, name)
         values = candidate.q_values or candidate.values
-        return LoadedPlayer(rules, model, values, discount=candidate.discount, on_policy=candidate.on_policy)
+        return LoadedPlayer(
+            rules,
+            model,
+            values,
+            discount=candidate.discount,
+            behavior_policy=candidate.behavior_policy,
+        )
     if isinstance(candidate, policies.Policy):
         return _player_of_policy(candidate, rules, name)
     choose, options = choice_of(candidate)

@@ -113,7 +113,8 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
         earlier=earlier,
         rewards=(options.rewards[0], options.rewards[1]) if options.rewards else None,
         initial=player.initial if options.initial is None else options.initial,
-        on_policy=options.on_policy or player.on_policy or (False if follows_course else None),
+        on_policy=options.on_policy or (False if follows_course else None),
+        behavior_policy=player.behavior_policy,
     )
 
 

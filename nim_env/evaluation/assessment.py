@@ -25,7 +25,8 @@ class TrainingFacts:
     earlier: ArrayLike | None = None
     rewards: tuple[float, float] | None = None
     initial: float | None = None
-    on_policy: bool | PolicyLike | None = None
+    on_policy: bool | None = None
+    behavior_policy: PolicyLike | None = None
 
 
 class Assessment(NamedTuple):

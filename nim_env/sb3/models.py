@@ -144,15 +144,15 @@ class ModelPolicy(PolicyAttributes):
         return self._scores if self._learns_q_values else None
 
     @property
-    def on_policy(self) -> Policy | None:
-        """The policy that the critic evaluates, or ``None`` if the algorithm has no critic.
+    def behavior_policy(self) -> Policy | None:
+        """The policy of the training, which the critic evaluates, or ``None`` if the algorithm has no critic.
 
         A critic estimates the return of the actor as it explores in training. So this policy draws from the
         softmax, even if ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose
         illegal actions. They lose the game, so each of them contributes -1 to the value of a position.
 
-        In a table of ``policies.tabulate(rules, on_policy, illegal_action="lose")``, the probability missing from
-        1 in a row is the probability of the illegal actions.
+        In a table of ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``, the probability missing
+        from 1 in a row is the probability of the illegal actions.
         """
         if not self._is_actor_critic:
             return None

@@ -126,7 +126,7 @@ def test_each_model_has_one_result(tmp_path):
 
 
 def test_the_tests_of_the_page_pass():
-    """With one seed in place of three."""
+    """With one seed instead of three."""
     names = {}
     for code in re.findall(r"^```python\n(.*?)^```", TEST_SUITE, re.DOTALL | re.MULTILINE):
         exec(code, names)

@@ -24,8 +24,8 @@ BUGS = {  # what a bug makes of the next values, its factors of that, of the mov
     "no minus sign": (max, -1, 1, 1),
     "no future": (max, 0, 1, 1),
     "maximum that starts from 0": (lambda values: max(0, max(values)), 1, 1, 1),
-    "minimum in place of the maximum": (min, 1, 1, 1),
-    "mean in place of the maximum": (np.mean, 1, 1, 1),
+    "minimum instead of the maximum": (min, 1, 1, 1),
+    "mean instead of the maximum": (np.mean, 1, 1, 1),
     "last mover's reward dropped": (max, 1, 0, 1),
     "other player's reward dropped": (max, 1, 1, 0),
 }
@@ -143,7 +143,10 @@ def test_another_discount_is_told(discount, step, rules):
     table = learn(rules, None, by_turn=step == "own turn", discount=discount, exploration=0)
     for close in (discount, discount + 0.03):
         assert evaluation.diagnose(rules, table, discount=close).findings == (BELLMAN,)
-    assert evaluation.diagnose(rules, table).findings == (f"discount of {discount:.2f} per {step}",)
+    diagnosis = evaluation.diagnose(rules, table)
+    assert diagnosis.findings == ("another discount",)
+    assert diagnosis.discount == pytest.approx(discount)
+    assert f"a discount of {discount:.2f} per {step}" in diagnosis.verdict
 
 
 @given(games, seeds, st.sampled_from([0.02, 0.3, 1.0]), st.integers(1, 2000))
@@ -292,6 +295,7 @@ def test_a_player_that_explores_at_each_move_is_told():
         ("rewards", (0, 1)),
         ("rewards", (np.inf, 0)),
         ("initial", np.nan),
+        ("on_policy", "random"),
     ],
 )
 def test_wrong_arguments_are_refused(name, wrong):
@@ -431,7 +435,7 @@ def test_a_critic_is_judged_against_its_own_actor():
                 later = [(p, after - RULES.offsets[reply]) for reply, p in enumerate(replies[after]) if p]
                 value = sum(p * (values[own] if own else -RULES.terminal_reward) for p, own in later)
             values[index] += actor.probabilities[index, action] * value
-    assert evaluation.diagnose(RULES, values, "random", on_policy=actor).findings == (BELLMAN,)
+    assert evaluation.diagnose(RULES, values, "random", behavior_policy=actor).findings == (BELLMAN,)
     assert evaluation.diagnose(RULES, values, "random").result != "bug"
 
 
@@ -453,7 +457,7 @@ def test_moves_tell_the_other_variant_and_the_worst_moves(misere):
     players = {
         "perfect play": ExpertPolicy(rules),
         "opponent's reward": batched(lambda heaps, masks: other.support(heaps, masks).argmax(axis=1)),
-        "minimum in place of the maximum": batched(lambda heaps, _: worst[rules.index(heaps)].argmax(axis=1)),
+        "minimum instead of the maximum": batched(lambda heaps, _: worst[rules.index(heaps)].argmax(axis=1)),
         "no mask at prediction": TabularPolicy(rules, np.eye(rules.n_actions)[np.full(rules.n_positions, 3)]),
         "train longer": "random",
     }

@@ -301,7 +301,7 @@ def test_a_file_has_the_values_the_discount_and_the_actor_of_its_model(algorithm
     model.save(path)
     player = load_player(str(path), RULES)
     assert player.discount == (None if algorithm is ARS else 0.875)
-    assert (player.on_policy is None) == (algorithm in (DQN, QRDQN, ARS))
+    assert (player.behavior_policy is None) == (algorithm in (DQN, QRDQN, ARS))
     observations = model.policy.obs_to_tensor(checked_encoding("one_hot", RULES)(POSITIONS))[0]
     with torch.no_grad():
         if algorithm is ARS:
@@ -318,9 +318,9 @@ def test_a_file_has_the_values_the_discount_and_the_actor_of_its_model(algorithm
             drawn = model.policy.get_distribution(observations, **masks).distribution.probs.numpy()
             np.testing.assert_allclose(player.values(POSITIONS), values.numpy(), rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(
-                player.on_policy.action_probabilities(POSITIONS, MASKS), drawn, rtol=1e-4, atol=1e-6
+                player.behavior_policy.action_probabilities(POSITIONS, MASKS), drawn, rtol=1e-4, atol=1e-6
             )
-            legal = tabulate(RULES, player.on_policy, illegal_action="lose").probabilities[1:]
+            legal = tabulate(RULES, player.behavior_policy, illegal_action="lose").probabilities[1:]
             np.testing.assert_allclose(legal, drawn * MASKS, rtol=1e-4, atol=1e-6)
             assert (legal.sum(axis=1) < 0.99).any() == (algorithm is not MaskablePPO)
 
@@ -332,7 +332,9 @@ def test_the_policy_of_a_critic_is_the_actor_in_training(algorithm, use_masking)
     model = make_model(algorithm, env)
     player = ModelPolicy(model, env, deterministic=True, use_masking=use_masking)
     in_training = ModelPolicy(model, env, use_masking=algorithm is MaskablePPO)
-    found, expected = (each.action_probabilities(POSITIONS, MASKS) for each in (player.on_policy, in_training))
+    found, expected = (
+        each.action_probabilities(POSITIONS, MASKS) for each in (player.behavior_policy, in_training)
+    )
     np.testing.assert_array_equal(found, expected)
     assert (player.deterministic, player.use_masking) == (True, use_masking)
 

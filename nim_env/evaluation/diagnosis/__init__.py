@@ -7,22 +7,22 @@ and its premises. A bug is named only under premises that were checked. If a cor
 other initial values or an on-policy target can have the same values, the diagnosis is undecided and says what
 would decide it.
 
-:func:`diagnose` goes through these steps, and the first one that decides ends the diagnosis:
+:func:`diagnose` takes these steps, and the first one that decides ends the diagnosis. The modules in this order:
 
-1. ``from_values`` checks the arguments, and ``learner`` finds out what the values show about the training. This
-   gives the first reading: the rewards, the initial value, and whether the learner is on-policy. Values that are
-   not finite, or that no reading explains, end the diagnosis here.
-2. ``decision`` gets the learner and its reading as a case. ``values`` arranges the values, ``equations`` has
-   Bellman's equation and what each bug makes of it, and ``case`` computes the targets of all these equations. If
-   nothing was trained, or only sorted positions were, the diagnosis ends.
-3. ``symptoms`` has one test for each symptom of a bug. The tests use ``evidence``, which measures how well values
-   agree with targets, and ``known_bugs``, which finds the bugs of the list that the values prove.
-4. If there is no symptom, and the values have settled or every move is right, no bug was found.
-5. ``other_readings`` tries the readings that the user did not exclude. If a correct learner can have the values
-   under one of them, the diagnosis is undecided.
-6. Otherwise the diagnosis is the bug of step 3, or that the learner should train longer.
+1. What was given. ``from_values`` checks the arguments. ``pairs`` arranges the positions and their legal actions,
+   whose values are judged, and ``learner`` holds what was given about the learner.
+2. The first reading. ``first_reading`` finds the rewards and the initial value, if they were not passed.
+3. The case. ``values`` finds what the values show under a reading: which are trained, and which moves follow.
+   ``equations`` has Bellman's equation and what each bug makes of it, and ``case`` computes their targets.
+4. Symptoms. ``symptoms`` has a test for each symptom of a bug, and ``other_discount`` one more. The tests use
+   ``evidence``, which measures how well values agree with targets, and ``known_bugs``, which finds the bugs of the
+   list that the values prove.
+5. The decision. ``decision`` puts the steps together. If nothing was trained, the diagnosis ends before step 4. If
+   there is no symptom, and the values have settled or every move is right, no bug was found. Otherwise
+   ``other_readings`` tries what the user did not exclude. If a correct learner can have the values under another
+   reading, the diagnosis is undecided. If not, it is the bug of step 4, or that the learner should train longer.
+6. The verdict. ``witness`` finds the value that shows a bug most clearly, and ``verdicts`` writes the sentences.
 
-``verdicts`` puts the result into sentences, and ``witness`` finds the value that shows a bug most clearly.
 ``findings`` has the names of everything that can be found, and ``thresholds`` the numbers that decide.
 :func:`diagnose_moves`, in ``from_moves``, judges a player that has no values, and needs none of these steps.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis.equations import Equation, buggy_equations
-from nim_env.evaluation.diagnosis.learner import Floats, Learner, Reading
-from nim_env.evaluation.diagnosis.values import LearnedValues
+from nim_env.evaluation.diagnosis.equations import Bootstrap, Equation, buggy_equations
+from nim_env.evaluation.diagnosis.learner import Learner, Reading
+from nim_env.evaluation.diagnosis.pairs import Floats, Pairs
+from nim_env.evaluation.diagnosis.values import LearnedValues, Moves, learned_values, moves_of
 
 
 class Target(NamedTuple):
@@ -36,20 +38,41 @@ class Bug(NamedTuple):
     target: Target
 
 
-class Case(LearnedValues):
-    """The values of a learner under one reading, with the targets that equations make of them.
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A learner under one reading, with what its values show, and the targets that equations make of them.
 
-    The attributes of :class:`LearnedValues` describe the values.
-
-    Args:
+    Attributes:
         learner: The learner.
         reading: What is assumed about it.
-        earlier: The values of the same training at an earlier time, in the shape of ``learner.given``, or None.
+        learned: The values, and which of them have been trained.
+        moves: The moves of both players.
     """
 
-    def __init__(self, learner: Learner, reading: Reading, earlier: Floats | None = None) -> None:
-        super().__init__(learner, reading)
-        self.earlier = earlier
+    learner: Learner
+    reading: Reading
+    learned: LearnedValues
+    moves: Moves
+
+    @property
+    def pairs(self) -> Pairs:
+        """The pairs whose values are judged."""
+        return self.learner.pairs
+
+    @cached_property
+    def scaled(self) -> Reading:
+        """The reading in units of its larger reward, in which all values and targets of the case are."""
+        return self.reading.in_units()
+
+    @cached_property
+    def bellman(self) -> Equation:
+        """Bellman's equation for this learner."""
+        return self.scaled.bellman(self.pairs.rules)
+
+    @cached_property
+    def last_moves(self) -> Floats:
+        """The values of the pairs that take the last object."""
+        return self.learned.values[self.pairs.is_last]
 
     @cached_property
     def targets(self) -> list[Target]:
@@ -62,9 +85,10 @@ class Case(LearnedValues):
 
         A bug is left out if it does not change Bellman's equation for this learner.
         """
+        equations = buggy_equations(self.bellman, self.scaled.initial_or_0)
         return [
             Bug(name, equation, target)
-            for equation, name in buggy_equations(self.bellman, self.initial or 0.0).items()
+            for equation, name in equations.items()
             if equation != self.bellman
             for target in self.targets_of(equation)
         ]
@@ -72,52 +96,61 @@ class Case(LearnedValues):
     def targets_of(self, equation: Equation) -> list[Target]:
         """Returns the target by own turn, and in self-play before it the target by move."""
         by_turn = self._by_turn(equation)
-        return [self._by_move(equation), by_turn] if self.is_self_play else [by_turn]
+        return [self._by_move(equation), by_turn] if self.learner.is_self_play else [by_turn]
 
     def _by_move(self, equation: Equation) -> Target:
         """The target from the other player's next values. The rewards of both players have the same sum."""
-        both = abs(equation.sign) * (self.win + self.loss)
-        future = self.discount * (both - equation.sign * self.state_values[equation.bootstrap])
-        samples = np.where(self.is_last, equation.last_mover, future[self.next_position])
-        first = self.discount * (both - equation.sign * self._first_bootstrap(equation))
-        return self._target(equation, first, samples, np.zeros(len(samples)), samples, samples)
+        both = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
+        discount = self.learner.discount
+        future = discount * (both - equation.sign * self._bootstrap_values(equation.bootstrap))
+        first = discount * (both - equation.sign * self._first_bootstrap(equation.bootstrap))
+        samples = self.pairs.after(equation.last_mover, future)
+        return self._with_way_there(equation, first, Target(samples, np.zeros(len(samples)), samples, samples))
 
     def _by_turn(self, equation: Equation) -> Target:
         """The target from the player's own next values, after a reply."""
-        samples = self.samples_after_replies(equation, self.state_values[equation.bootstrap])
-        low, high = np.full((2, self.n_positions), self.initial or 0.0)
-        is_possible = (self.replies > 0) | (self.exploration is not None)  # in self-play any, at some time
-        np.minimum.at(low, self.position[is_possible], samples[is_possible])
-        np.maximum.at(high, self.position[is_possible], samples[is_possible])
-        mean = self.sums(self.replies * samples)
-        deviation = np.sqrt((self.sums(self.replies * samples**2) - mean**2).clip(0))
-
-        def of_pairs(at_end: float, after_move: Floats) -> Floats:
-            return np.where(self.is_last, at_end, after_move[self.next_position])
-
-        return self._target(
-            equation,
-            self.discount * (equation.sign * self._first_bootstrap(equation)),
-            of_pairs(equation.last_mover, mean),
-            of_pairs(0.0, deviation),
-            of_pairs(equation.last_mover, low),
-            of_pairs(equation.last_mover, high),
+        pairs, replies = self.pairs, self.moves.replies
+        factor = self.learner.discount * equation.sign
+        samples = pairs.after(equation.other_player, factor * self._bootstrap_values(equation.bootstrap))
+        mean = pairs.sums(replies * samples)
+        deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
+        low, high = np.full((2, len(mean)), self.scaled.initial_or_0)
+        is_possible = (replies > 0) | self.learner.is_self_play  # in self-play any reply came at some time
+        np.minimum.at(low, pairs.row[is_possible], samples[is_possible])
+        np.maximum.at(high, pairs.row[is_possible], samples[is_possible])
+        at_end = equation.last_mover
+        target = Target(
+            pairs.after(at_end, mean),
+            pairs.after(0.0, deviation),
+            pairs.after(at_end, low),
+            pairs.after(at_end, high),
         )
+        return self._with_way_there(equation, factor * self._first_bootstrap(equation.bootstrap), target)
 
-    def _first_bootstrap(self, equation: Equation) -> float:
-        """What an equation takes of a position whose values are all initial ones."""
-        initial = self.initial or 0.0
-        return max(initial, 0.0) if equation.bootstrap == "maximum from 0" else initial
+    def _bootstrap_values(self, bootstrap: Bootstrap) -> Floats:
+        """What a bootstrap takes of the values of each row, float64 of shape ``(N,)``."""
+        if bootstrap == "own policy" and self.moves.own_values is not None:
+            return self.moves.own_values
+        return self.learned.bootstraps[bootstrap]
 
-    def _target(
-        self, equation: Equation, first: float, mean: Floats, deviation: Floats, low: Floats, high: Floats
-    ) -> Target:
+    def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
+        """What a bootstrap takes of a position whose values are all initial ones."""
+        initial = self.scaled.initial_or_0
+        return max(initial, 0.0) if bootstrap == "maximum from 0" else initial
+
+    def _with_way_there(self, equation: Equation, first: float, target: Target) -> Target:
         """Adds to the range of a target what a value can be on its way; ``first`` is its target at the start."""
-        initial = self.initial or 0.0
-        is_theorem = self.initial is not None and self.reading.on_policy is False
+        scaled, initial = self.scaled, self.scaled.initial_or_0
+        is_theorem = scaled.initial is not None and not self.reading.on_policy
         is_exact = is_theorem and (first == initial or equation.sign == 0)  # else any return may come on the way
-        any_return = [0.0, self.win, self.loss, equation.sign * self.win, equation.sign * self.loss]
+        any_return = [0.0, scaled.win, scaled.loss, equation.sign * scaled.win, equation.sign * scaled.loss]
         on_the_way = [initial] if is_exact else [initial, first, *any_return]
-        at_end = any_return if self.initial is None else [initial]
-        least, most = (np.where(self.is_last, limit(at_end), limit(on_the_way)) for limit in (min, max))
-        return Target(mean, deviation, np.minimum(low, least), np.maximum(high, most))
+        at_end = any_return if scaled.initial is None else [initial]
+        least, most = (np.where(self.pairs.is_last, limit(at_end), limit(on_the_way)) for limit in (min, max))
+        return target._replace(low=np.minimum(target.low, least), high=np.maximum(target.high, most))
+
+
+def case_of(learner: Learner, reading: Reading) -> Case:
+    """Returns the case of a learner under a reading."""
+    learned = learned_values(learner, reading)
+    return Case(learner, reading, learned, moves_of(learner, reading, learned))

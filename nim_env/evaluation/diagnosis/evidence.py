@@ -6,23 +6,24 @@ import numpy as np
 
 from nim_env.evaluation.diagnosis import thresholds
 from nim_env.evaluation.diagnosis.case import Case, Target
-from nim_env.evaluation.diagnosis.learner import Bools, Floats
+from nim_env.evaluation.diagnosis.pairs import Bools, Floats
 
 
 def distance(case: Case, targets: list[Target]) -> Floats:
     """Returns the distance of each value from the nearest target, less what the noise of samples explains."""
-    distances = [np.abs(case.values - t.mean) - thresholds.NOISE * t.deviation for t in targets]
+    distances = [np.abs(case.learned.values - t.mean) - thresholds.NOISE * t.deviation for t in targets]
     return np.min(distances, axis=0).clip(0)
 
 
 def distance_outside(case: Case, targets: list[Target]) -> Floats:
     """Returns how far each value lies outside the nearest range of a target; below 0 if it lies within."""
-    return np.min([np.maximum(t.low - case.values, case.values - t.high) for t in targets], axis=0)
+    values = case.learned.values
+    return np.min([np.maximum(t.low - values, values - t.high) for t in targets], axis=0)
 
 
 def contradicts(case: Case, targets: list[Target]) -> Bools:
     """Returns which trained values lie clearly outside all ranges: no learner with these targets can have them."""
-    return case.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
+    return case.learned.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
 
 
 def min_contradictions(case: Case) -> float:
@@ -30,30 +31,30 @@ def min_contradictions(case: Case) -> float:
 
     Some can if replies are drawn, since the range of a target is then a rule and not a theorem.
     """
-    n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.may_be_trained.sum()
-    return max(thresholds.MIN_COUNT, n_by_chance if case.draws_replies else 0)
+    n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.learned.may_be_trained.sum()
+    return max(thresholds.MIN_COUNT, n_by_chance if case.moves.opponent_draws else 0)
 
 
-def explained(case: Case, targets: list[Target], among: Bools | None = None) -> float:
+def share_explained(case: Case, targets: list[Target], among: Bools | None = None) -> float:
     """Returns the fraction of the values that are near a target, among the trained ones or the given ones.
 
     If both a value and its target are near 0, the value does not count.
     """
-    is_judged = case.is_trained if among is None else among
-    sizes = np.maximum(np.abs(case.values), np.abs(targets[0].mean))
+    is_judged = case.learned.is_trained if among is None else among
+    sizes = np.maximum(np.abs(case.learned.values), np.abs(targets[0].mean))
     is_judged = is_judged & (sizes > thresholds.APART)
     n_near = (is_judged & (distance(case, targets) < thresholds.NEAR)).sum()
     return float(n_near / max(is_judged.sum(), 1))
 
 
-def prefers(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
+def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
     """Whether at least this share of the values lies nearer to a bug's target than to Bellman's.
 
     Only values count whose two targets lie apart.
     """
     is_apart = np.min([np.abs(t.mean - bug.mean) for t in case.targets], axis=0) > thresholds.APART
-    from_bellman = np.min([np.abs(t.mean - case.values) for t in case.targets], axis=0)
-    is_nearer = np.abs(bug.mean - case.values) < from_bellman
+    from_bellman = np.min([np.abs(t.mean - case.learned.values) for t in case.targets], axis=0)
+    is_nearer = np.abs(bug.mean - case.learned.values) < from_bellman
     n_apart = (among & is_apart).sum()
     n_nearer = (among & is_apart & is_nearer).sum()
     return bool(n_apart >= thresholds.MIN_COUNT and n_nearer >= min_share * n_apart)
@@ -61,7 +62,10 @@ def prefers(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
 
 def satisfies_bellman(case: Case) -> bool:
     """Whether Bellman's equation explains the values, with the best moves near the end, and no bug does better."""
-    is_tried = case.is_greedy & case.counts_as_trained & (case.n_objects <= thresholds.ENDGAME_OBJECTS)
+    learned = case.learned
+    is_tried = learned.is_greedy & learned.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
     is_off = is_tried & (distance(case, case.targets) > thresholds.APART)
-    is_explained = explained(case, case.targets) >= thresholds.MIN_EXPLAINED and not is_off.any()
-    return is_explained and not any(prefers(case, bug.target, case.is_trained, 0.5) for bug in case.bugs)
+    is_explained = share_explained(case, case.targets) >= thresholds.MIN_EXPLAINED and not is_off.any()
+    return is_explained and not any(
+        most_are_nearer(case, bug.target, learned.is_trained, thresholds.MAJORITY) for bug in case.bugs
+    )

@@ -29,9 +29,8 @@ SORTED_ONLY = "sorted positions"
 OTHER_INITIAL = "another initial value"
 """The entries for illegal actions hold another value than the initial one that was passed."""
 
-OTHER_DISCOUNT = "discount of"
-"""The values satisfy Bellman's equation with another discount. The name goes on with this discount, for example
-``discount of 0.90 per move``."""
+OTHER_DISCOUNT = "another discount"
+"""The values satisfy Bellman's equation with another discount, which is in the ``discount`` of the diagnosis."""
 
 NOT_FINITE = "values that are not finite"
 """The value of a legal action is infinite or undefined."""
@@ -63,8 +62,8 @@ NO_MINUS_SIGN = "no minus sign"
 NO_FUTURE = "no future"
 MAXIMUM_FROM_0 = "maximum that starts from 0"
 MAXIMUM_OVER_ILLEGAL = "maximum over illegal actions"
-MINIMUM = "minimum in place of the maximum"
-MEAN = "mean in place of the maximum"
+MINIMUM = "minimum instead of the maximum"
+MEAN = "mean instead of the maximum"
 LAST_MOVER_DROPPED = "last mover's reward dropped"
 OTHER_PLAYER_DROPPED = "other player's reward dropped"
 

@@ -1,14 +1,16 @@
-"""The diagnosis of a player from its values: the arguments, and the first reading of the learner."""
+"""The diagnosis of a player from its values: checks the arguments, and passes them on to the decision."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
-from nim_env.evaluation.diagnosis.case import Case
+from nim_env.evaluation.diagnosis import findings, verdicts
+from nim_env.evaluation.diagnosis.case import case_of
 from nim_env.evaluation.diagnosis.decision import decide
-from nim_env.evaluation.diagnosis.learner import Floats, Learner, Reading
+from nim_env.evaluation.diagnosis.first_reading import first_reading
+from nim_env.evaluation.diagnosis.learner import Learner
+from nim_env.evaluation.diagnosis.pairs import Floats, judged_pairs
 from nim_env.evaluation.diagnosis.verdicts import Diagnosis
 from nim_env.policies import PolicyLike
 from nim_env.rules import NimRules, heap_name
@@ -22,7 +24,8 @@ def diagnose(
     earlier: ArrayLike | None = None,
     rewards: tuple[float, float] | None = None,
     initial: float | None = None,
-    on_policy: bool | PolicyLike | None = None,
+    on_policy: bool | None = None,
+    behavior_policy: PolicyLike | None = None,
 ) -> Diagnosis:
     """Finds out whether a player's values satisfy Bellman's equation, or what a known bug makes of it.
 
@@ -53,40 +56,59 @@ def diagnose(
         rewards: The rewards of a win and of a loss. None to infer them.
         initial: The value of a pair of position and action that was never updated. None to infer it.
         on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo.
-            False for Q-learning. For a critic, the policy to which its values belong. None to infer it.
+            False for Q-learning. None to infer it.
+        behavior_policy: The policy with which an on-policy learner made its moves in training: for a critic, the
+            actor to which its values belong. If you pass it, you need not pass ``on_policy``. None if it is not
+            known; ε-greedy play is then fitted to the values of an on-policy learner.
 
     Returns:
         The diagnosis. Its ``findings`` are names from the table of findings in docs/api/nim_env.evaluation.md.
 
     Raises:
         ValueError: If ``q_values`` or ``earlier`` has another shape, if ``discount`` is not from 0 to 1, if
-            ``rewards`` or ``initial`` is not finite, or if a win is not worth more than a loss.
+            ``rewards`` or ``initial`` is not finite, if a win is not worth more than a loss, if ``on_policy`` is
+            not a bool or None, or if it is False although there is a ``behavior_policy``.
     """
+    _check_training(discount, rewards, initial)
+    is_on_policy = _checked_on_policy(on_policy, behavior_policy)
+    values_before = None if earlier is None else _checked_values(rules, "earlier", earlier)
+    values = _checked_values(rules, "q_values", q_values)
+    if place := _first_undefined(rules, values):
+        return verdicts.bug(f"{place} is not finite", findings.NOT_FINITE, place="in the values")
+    pairs = judged_pairs(rules)
+    learner = Learner(
+        pairs,
+        values[pairs.indices],
+        discount,
+        earlier=None if values_before is None else values_before[pairs.indices],
+        opponent=None if opponent is None else pairs.probabilities(opponent),
+        behavior=None if behavior_policy is None else pairs.probabilities(behavior_policy),
+    )
+    reading = first_reading(learner, rewards, initial, bool(is_on_policy))
+    if isinstance(reading, Diagnosis):
+        return reading
+    told = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
+    return decide(case_of(learner, reading), {name for name, value in told.items() if value is None})
+
+
+def _check_training(discount: float, rewards: tuple[float, float] | None, initial: float | None) -> None:
     if not 0 <= discount <= 1:
         raise ValueError(f"discount must be between 0 and 1; got {discount!r}")
-    win, loss = (1.0, -1.0) if rewards is None else rewards
-    if not (np.isfinite((win, loss)).all() and win > loss):
+    if rewards is not None and not (np.isfinite(rewards).all() and rewards[0] > rewards[1]):
         raise ValueError(f"rewards must be two finite numbers, first the larger one for a win; got {rewards!r}")
     if initial is not None and not np.isfinite(initial):
         raise ValueError(f"initial must be a finite number; got {initial!r}")
-    before = None if earlier is None else _checked_values(rules, "earlier", earlier)
-    given = _checked_values(rules, "q_values", q_values)
-    if place := _first_undefined(rules, given):
-        return verdicts.bug(f"{place} is not finite", findings.NOT_FINITE, place="in the values")
-    learner = Learner(rules, given, opponent, discount)
-    first_value = learner.initial if initial is None or not learner.has_action_values else float(initial)
-    if first_value is not None and learner.initial not in (None, 0, first_value):
-        text = f"the entries for illegal actions hold {learner.initial:g}, not the initial value {first_value:g}"
-        return verdicts.undecided(text, findings.OTHER_INITIAL)
-    reading = Reading(float(win), float(loss), first_value, on_policy or False)
-    if future := _future_at_end(learner, reading):
-        text = f"a finished game has a future of {future:.3g} instead of 0"
-        return verdicts.bug(text, findings.FUTURE_AT_END)
-    if rewards is None:
-        scale = _reward_scale(learner)
-        reading = reading._replace(win=scale, loss=-scale)
-    told = {"rewards": rewards, "initial": initial, "on_policy": on_policy}
-    return decide(Case(learner, reading, before), {name for name, value in told.items() if value is None})
+
+
+def _checked_on_policy(on_policy: bool | None, behavior_policy: PolicyLike | None) -> bool | None:
+    """Whether the learner is on-policy, as it is if its behavior policy was given; None if this was not said."""
+    if not (on_policy is None or isinstance(on_policy, bool | np.bool_)):
+        raise ValueError(f"on_policy must be a bool or None; pass a policy as behavior_policy; got {on_policy!r}")
+    if behavior_policy is None:
+        return on_policy
+    if on_policy is not None and not on_policy:
+        raise ValueError("on_policy must be True or None if there is a behavior_policy; got False")
+    return True
 
 
 def _checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
@@ -113,30 +135,3 @@ def _first_undefined(rules: NimRules, given: Floats) -> str:
         heap, count = rules.moves[action[0]]
         place += f", take {count} from {heap_name(heap)},"
     return f"{place} is {given[(row, *action)]}"
-
-
-def _future_at_end(learner: Learner, reading: Reading) -> float:
-    """The future that a learner adds to the last reward, if it is far larger than the rewards; otherwise 0."""
-    last = learner.last_moves
-    typical = float(np.median(last))
-    last_mover, _ = reading.last_rewards(learner.rules)
-    future = typical - last_mover
-    agrees = (np.abs(last - typical) <= thresholds.SAME_REWARD * abs(future)).all()
-    is_far_larger = abs(future) >= thresholds.FAR_LARGER * max(abs(reading.win), abs(reading.loss))
-    if reading.initial is None or not (agrees and is_far_larger):
-        return 0.0
-    shifted = Case(learner, reading._replace(win=reading.win + future, loss=reading.loss + future))
-    return future if evidence.explained(shifted, shifted.targets) >= thresholds.MIN_EXPLAINED else 0.0
-
-
-def _reward_scale(learner: Learner) -> float:
-    """The size of the rewards, if all last moves that were learned agree on one other than 1; otherwise 1."""
-    last = np.abs(learner.last_moves[learner.last_moves != (learner.initial or 0)])
-    if len(last) < thresholds.MIN_COUNT:
-        return 1.0
-    scale = float(np.median(last))
-    agrees = (np.abs(last - scale) <= thresholds.SAME_REWARD * scale).all()
-    largest = np.abs(learner.action_values(Reading())[learner.legal]).max()
-    is_largest = largest <= thresholds.MAX_VALUE * scale  # otherwise a small one is on its way from 0
-    is_other = scale > 1 + thresholds.NEAR or (0 < scale < 1 - thresholds.NEAR and is_largest)
-    return scale if agrees and is_other else 1.0

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nim_env import theory
+from nim_env.evaluation.diagnosis.equations import Equation
+from nim_env.evaluation.diagnosis.pairs import Floats, Pairs
 from nim_env.evaluation.diagnosis.thresholds import MIN_COUNT
-from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 
 class Reading(NamedTuple):
@@ -26,56 +22,68 @@ class Reading(NamedTuple):
         loss: The reward of a loss.
         initial: The value of a pair of position and action that was never updated. None if the values started
             anywhere, as in a network.
-        on_policy: True if the targets follow the learner's own moves, which are fitted to its values; the policy
-            that they follow, if it is known; False for Q-learning.
+        on_policy: Whether the targets follow the learner's own moves; False for Q-learning.
     """
 
     win: float = 1.0
     loss: float = -1.0
     initial: float | None = 0.0
-    on_policy: bool | PolicyLike = False
+    on_policy: bool = False
 
-    def last_rewards(self, rules: NimRules) -> tuple[float, float]:
-        """Returns the rewards of the player who takes the last object and of the other player."""
-        return (self.loss, self.win) if rules.misere else (self.win, self.loss)
+    @property
+    def initial_or_0(self) -> float:
+        """The initial value, or 0 if it is not known."""
+        return self.initial or 0.0
+
+    @property
+    def unit(self) -> float:
+        """The size of the larger reward."""
+        return max(abs(self.win), abs(self.loss))
+
+    def in_units(self) -> Reading:
+        """Returns the reading in units of the larger reward, so no return exceeds 1."""
+        initial = None if self.initial is None else self.initial / self.unit
+        return self._replace(win=self.win / self.unit, loss=self.loss / self.unit, initial=initial)
+
+    def bellman(self, rules: NimRules) -> Equation:
+        """Returns Bellman's equation for this learner."""
+        last_mover, other_player = (self.loss, self.win) if rules.misere else (self.win, self.loss)
+        return Equation(last_mover, other_player, "own policy" if self.on_policy else "maximum")
 
 
+@dataclass(frozen=True, eq=False)
 class Learner:
-    """The values of a learner, before anything is assumed about it.
-
-    Args:
-        rules: The game.
-        given: The values as they were given: float64 of shape ``(n_positions, n_actions)``, or ``(n_positions,)``
-            if they are values of positions.
-        opponent: The policy that the learner played against; None for self-play.
-        discount: The discount of the training.
+    """What was given about a learner, before anything is assumed about it.
 
     Attributes:
-        has_action_values: Whether the values are values of actions, and not of positions.
-        heaps: All positions, int64 of shape ``(n_positions, n_heaps)``.
-        legal: The legal actions in each position, bool of shape ``(n_positions, n_actions)``.
-        next_indices: The index of the position after each action, ``np.intp`` of shape
-            ``(n_positions, n_actions)``; 0 for illegal actions.
+        pairs: The judged positions of the game, N rows, and their P legal pairs.
+        given: The values as they were given, in these rows: float64 of shape ``(N, n_actions)``, or ``(N,)`` if
+            they are values of positions.
+        discount: The discount of the training.
+        earlier: The values of the same training at an earlier time, like ``given`` or in the other shape. None if
+            there are none.
+        opponent: The probability of each pair as a reply of the opponent, float64 of shape ``(P,)``. None for
+            self-play.
+        behavior: The probability of each pair as a move of the learner itself, float64 of shape ``(P,)``. None if
+            its policy was not given.
     """
 
-    def __init__(self, rules: NimRules, given: Floats, opponent: PolicyLike | None, discount: float) -> None:
-        self.rules = rules
-        self.given = given
-        self.opponent = opponent
-        self.discount = discount
-        self.has_action_values = given.ndim == 2
-        self.heaps = rules.all_positions()
-        self.legal = rules.action_mask(self.heaps) > 0
-        indices = np.arange(rules.n_positions, dtype=np.intp)
-        offsets = np.array(rules.offsets, dtype=np.intp)
-        self.next_indices: Indices = (indices[:, None] - offsets) * self.legal
+    pairs: Pairs
+    given: Floats
+    discount: float
+    earlier: Floats | None = None
+    opponent: Floats | None = None
+    behavior: Floats | None = None
 
-    @cached_property
-    def replies(self) -> Floats:
-        """The probability of each move of the opponent, shape ``(n_positions, n_actions)``; 0 in self-play."""
-        if self.opponent is None:
-            return np.zeros(self.legal.shape)
-        return probabilities(self.rules, self.opponent)
+    @property
+    def has_action_values(self) -> bool:
+        """Whether the values are values of actions, and not of positions."""
+        return self.given.ndim == 2
+
+    @property
+    def is_self_play(self) -> bool:
+        """Whether the learner played both sides."""
+        return self.opponent is None
 
     @cached_property
     def initial(self) -> float | None:
@@ -86,61 +94,49 @@ class Learner:
         """
         if not self.has_action_values:
             return None
-        entries = self.given[1:][~self.legal[1:]]
+        entries = self.given[1:][~self.pairs.legal[1:]]
         illegal = np.unique(entries[np.isfinite(entries)])
         if len(illegal) > 1:
             return None
-        is_initial = len(illegal) == 1 and (self.given[self.legal] == illegal[0]).any()
+        is_initial = len(illegal) == 1 and illegal[0] in self.given[self.pairs.legal]
         return float(illegal[0]) if is_initial else 0.0
 
     @cached_property
     def possible_initials(self) -> list[float]:
         """The values that look like initial ones: in a few positions all moves share them, mistakes too."""
-        wins = theory.winning_action_mask(self.rules, self.heaps) > 0
-        is_choice = wins.any(axis=1) & (self.legal & ~wins).any(axis=1)
-        lowest = np.where(self.legal, self.given, np.inf).min(axis=1)
-        is_same = lowest == np.where(self.legal, self.given, -np.inf).max(axis=1)
-        values, counts = np.unique(lowest[is_choice & is_same], return_counts=True)
-        return values[counts >= MIN_COUNT].tolist()
+        pairs, values = self.pairs, self.given[self.pairs.legal]
+        n_wins = pairs.sums(pairs.wins)
+        is_choice = (n_wins > 0) & (n_wins < pairs.n_legal)
+        highest = pairs.maxima(values)
+        is_same = highest == -pairs.maxima(-values)
+        shared, counts = np.unique(highest[is_choice & is_same], return_counts=True)
+        return shared[counts >= MIN_COUNT].tolist()
 
     @cached_property
     def last_moves(self) -> Floats:
         """The values of the moves that take the last object, or of the positions with one object."""
         if self.has_action_values:
-            return self.given[self.legal & (self.next_indices == 0)]
-        return self.given[self.heaps.sum(axis=1) == 1]
-
-    @property
-    def has_only_sorted_positions(self) -> bool:
-        """Whether only positions with sorted heaps have values, although the board has many others."""
-        if not self.has_action_values:
-            return False
-        is_trained = ((self.given != (self.initial or 0)) & self.legal).any(axis=1)
-        steps = np.diff(self.heaps, axis=1)
-        unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]  # not ascending, not descending
-        return bool(
-            is_trained.sum() >= MIN_COUNT
-            and any(is_other.sum() >= MIN_COUNT and not is_trained[is_other].any() for is_other in unsorted)
-        )
+            return self.given[self.pairs.legal][self.pairs.is_last]
+        return self.given[self.pairs.positions.sum(axis=1) == 1]
 
     def action_values(self, reading: Reading) -> Floats:
-        """Returns the values of all actions under a reading, float64 of shape ``(n_positions, n_actions)``.
+        """Returns the values of all actions under a reading, float64 of shape ``(N, n_actions)``.
 
         A dictionary without an entry for a pair became a table with a 0 there; this 0 is read as the initial
         value. Values of positions become the values of the actions that lead there.
         """
+        pairs = self.pairs
         if self.has_action_values:
             has_learned_0 = 0 in (reading.win, reading.loss)  # then a 0 does not show that an entry is missing
-            is_missing = self.legal & (self.given == 0) & (0.0 in self.possible_initials) & (not has_learned_0)
-            return np.where(is_missing, reading.initial or 0.0, self.given)
-        last_mover, other_player = reading.last_rewards(self.rules)
-        is_last = self.next_indices == 0
-        of_next = self.discount * self.given  # for the player to move there
+            is_missing = pairs.legal & (self.given == 0) & (0.0 in self.possible_initials) & (not has_learned_0)
+            return np.where(is_missing, reading.initial_or_0, self.given)
+        bellman = reading.bellman(pairs.rules)
+        of_next = -self.discount * self.given  # for the player who moves there
         if self.opponent is not None:
-            of_next = -(self.replies * np.where(is_last, other_player, of_next[self.next_indices])).sum(axis=1)
-        return np.where(self.legal, np.where(is_last, last_mover, -of_next[self.next_indices]), reading.loss)
+            samples = self.opponent * pairs.after(bellman.other_player, -of_next)
+            of_next = pairs.table(samples, 0.0).sum(axis=1)
+        return pairs.table(pairs.after(bellman.last_mover, of_next), reading.loss)
 
-
-def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:
-    """Returns the probability of each action, shape ``(n_positions, n_actions)``; illegal actions get 0."""
-    return tabulate(rules, policy, np.float64, illegal_action="lose").probabilities
+    def largest_value(self, reading: Reading) -> float:
+        """Returns the size of the largest value of a legal action under a reading."""
+        return float(np.abs(self.action_values(reading)[self.pairs.legal]).max())

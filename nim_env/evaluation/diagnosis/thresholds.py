@@ -1,9 +1,14 @@
-"""The numbers with which the diagnosis decides, each with its origin.
+"""The numbers with which the diagnosis decides: what each decides, and why it has this size.
 
-An origin is a theorem (docs/test_your_agent.md has the proof), a definition that fixes what a word means, or the
-runs of docs/experiments/diagnosis.md, in which learners with and without bugs were diagnosed. Values are measured
-in units of the larger reward, so a return is never larger than 1.
+A number comes from a theorem (docs/test_your_agent.md has the proof), from a definition that fixes what a word
+means, from an assumption about learners, or from the runs of docs/experiments/diagnosis.md, in which learners with
+and without bugs were diagnosed. Values are measured in units of the larger reward, so a return is never larger
+than 1.
 """
+
+MAX_POSITIONS = 50_000
+"""The number of positions that are judged. A diagnosis of this many takes about ten seconds. Larger games are
+judged by the positions with the fewest objects, whose values are learned first."""
 
 MIN_COUNT = 3
 """Fewer values than this prove nothing. A definition."""
@@ -35,12 +40,21 @@ NOISE = 0.5
 MAX_CONTRADICTING = 0.02
 """The fraction of the trained values that may contradict an equation. From the runs."""
 
+MAX_CONTRADICTING_WRONG_SIGN = 5 * MAX_CONTRADICTING
+"""The fraction of the trained values that may contradict the opponent's reward if all last moves have the wrong
+sign. It is larger, since this sign says most already, and other bugs do not lead to it. An assumption."""
+
 MIN_NEARER = 0.85
 """The fraction that must lie nearer to the target of a bug, among the values that can tell the bug from Bellman's
 equation. From the runs."""
 
 MIN_EXPLAINED = 0.8
 """The fraction of the trained values that an equation must explain. A definition."""
+
+MAJORITY = 0.5
+"""The fraction of values that is most of them. A bug is likely if it explains most values, and if most lie nearer
+to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. The given
+discount is right if most values show it. A definition."""
 
 MIN_SURPRISAL = 8
 """Something is not chance if its surprisal, minus the logarithm of its probability, is larger than this. From the
@@ -61,3 +75,19 @@ MIN_CHANGE = 0.02
 
 LEARNED_LAST_MOVE = 0.25
 """A network has learned a last move if its value is closer to the reward than this. A definition."""
+
+EXPLORATIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+"""The probabilities of a random move that are tried for a player who otherwise plays its best move (ε-greedy).
+They lie closest to each other at the small ones, which most learners use. An assumption."""
+
+ROUNDING = 1e-6
+"""Numbers that differ by less are equal, since values of at most 1 in float32 are exact to 6e-8 and a target adds
+up several of them. A definition."""
+
+MAX_LOST_PROBABILITY = 1e-5
+"""A player can play illegal actions if more than this is missing from the sum of the probabilities of its legal
+ones. Less is the rounding of a softmax in float32. A definition."""
+
+MIN_MISTAKE = 0.001
+"""A move that is played less often is not a mistake: a softmax gives some probability to every move. A
+definition."""

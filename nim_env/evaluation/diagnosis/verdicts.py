@@ -20,12 +20,15 @@ class Diagnosis:
         findings: The names of what was found. There are several if values cannot tell them apart.
         witness: The first value that its own next values do not explain. None if there is none, and
             in a diagnosis of moves.
+        discount: The discount that the values satisfy, if it is another one than the given: per move or per own
+            turn, as the verdict says. None in all other diagnoses.
     """
 
     result: Literal["no bug found", "bug", "undecided"]
     verdict: str
     findings: tuple[str, ...]
     witness: Witness | None = None
+    discount: float | None = None
 
 
 def no_bug(text: str, *findings: str) -> Diagnosis:
@@ -33,9 +36,9 @@ def no_bug(text: str, *findings: str) -> Diagnosis:
     return Diagnosis("no bug found", f"No bug found. {text[0].upper()}{text[1:]}.", findings)
 
 
-def undecided(text: str, *findings: str) -> Diagnosis:
+def undecided(text: str, *findings: str, discount: float | None = None) -> Diagnosis:
     """Returns the diagnosis that the values do not decide; ``text`` says what would, without a full stop."""
-    return Diagnosis("undecided", f"Undecided: {text}.", findings)
+    return Diagnosis("undecided", f"Undecided: {text}.", findings, discount=discount)
 
 
 def bug(text: str, *findings: str, place: str = "", witness: Witness | None = None) -> Diagnosis:

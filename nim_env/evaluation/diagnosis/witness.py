@@ -39,18 +39,25 @@ def first_witness(case: Case) -> Witness | None:
     The first one has the fewest objects, then the largest distance. A best move counts only if the other values of
     its position have arrived: a correct learner tries best moves the most, so their values arrive first.
     """
+    pairs, learned = case.pairs, case.learned
     from_target = evidence.distance(case, case.targets)
-    others = case.is_trained & ~case.is_greedy
-    n_others = case.sums(others)[case.position]
-    n_away = case.sums(others & (from_target >= thresholds.NEAR))[case.position]
-    is_late = case.is_greedy & case.counts_as_trained & (from_target > thresholds.APART)
+    outside = evidence.distance_outside(case, case.targets)
+    is_impossible = learned.is_trained & (outside > thresholds.APART)
+    others = learned.is_trained & ~learned.is_greedy
+    n_others = pairs.sums(others)[pairs.row]
+    n_away = pairs.sums(others & (from_target >= thresholds.NEAR))[pairs.row]
+    is_late = learned.is_greedy & learned.must_be_trained & (from_target > thresholds.APART)
     is_stuck = is_late & (n_others > 0) & (n_away == 0)
-    is_impossible = case.is_trained & (evidence.distance_outside(case, case.targets) > thresholds.APART)
     candidates = np.flatnonzero(is_impossible if is_impossible.any() else is_stuck)
     if not len(candidates):
         return None
-    i = candidates[np.lexsort((-from_target[candidates], case.n_objects[candidates]))[0]]
-    means = (float(t.mean[i]) + 0.0 for t in case.targets)  # without a negative zero
-    target = min(means, key=lambda mean: abs(mean - case.values[i]))
-    heaps, move = tuple(case.heaps[i].tolist()), case.rules.moves[case.action[i]]
-    return Witness(heaps, move, case.reward_scale * float(case.values[i]), case.reward_scale * target)
+    return _witness(case, candidates[np.lexsort((-from_target[candidates], pairs.n_objects[candidates]))[0]])
+
+
+def _witness(case: Case, pair: int) -> Witness:
+    """The value of a pair and the nearest of its targets, in the units in which the values were given."""
+    pairs, unit, value = case.pairs, case.reading.unit, float(case.learned.values[pair])
+    means = (float(t.mean[pair]) + 0.0 for t in case.targets)  # without a negative zero
+    target = min(means, key=lambda mean: abs(mean - value))
+    heaps = tuple(pairs.positions[pairs.row[pair]].tolist())
+    return Witness(heaps, pairs.rules.moves[pairs.action[pair]], unit * value, unit * target)

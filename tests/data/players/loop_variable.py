@@ -1,4 +1,4 @@
-"""Its values are right, but it returns the last action that it looks at in place of the best."""
+"""Its values are right, but it returns the last action that it looks at instead of the best."""
 
 import random
 
