@@ -141,6 +141,46 @@ ROUTES = {
         "nim_env.board.Board.masks",
         "nim_env.board.Board.moved",
     ),
+    "diagnosis": (
+        "nim_env.evaluation.diagnosis",
+        "nim_env.evaluation.diagnosis.from_values.diagnose",
+        "nim_env.evaluation.diagnosis.pairs.Pairs",
+        "nim_env.evaluation.diagnosis.learner.Reading",
+        "nim_env.evaluation.diagnosis.learner.Learner",
+        "nim_env.evaluation.diagnosis.first_reading.first_reading",
+        "nim_env.evaluation.diagnosis.values.LearnedValues",
+        "nim_env.evaluation.diagnosis.values.Moves",
+        "nim_env.evaluation.diagnosis.equations",
+        "nim_env.evaluation.diagnosis.equations.Equation",
+        "nim_env.evaluation.diagnosis.equations.buggy_equations",
+        "nim_env.evaluation.diagnosis.case.Target",
+        "nim_env.evaluation.diagnosis.case.Case",
+        "nim_env.evaluation.diagnosis.symptoms.first_symptom",
+        "nim_env.evaluation.diagnosis.evidence.distance",
+        "nim_env.evaluation.diagnosis.evidence.contradicts",
+        "nim_env.evaluation.diagnosis.evidence.share_explained",
+        "nim_env.evaluation.diagnosis.evidence.satisfies_bellman",
+        "nim_env.evaluation.diagnosis.known_bugs.is_proven",
+        "nim_env.evaluation.diagnosis.other_readings.diagnosis_under_other_readings",
+        "nim_env.evaluation.diagnosis.decision.decide",
+        "nim_env.evaluation.diagnosis.verdicts.Diagnosis",
+    ),
+    "check": (
+        "nim_env.check.command.main",
+        "nim_env.check.command._examine_in_process",
+        "nim_env.check.processes.run_in_process",
+        "nim_env.check.report.examine",
+        "nim_env.check.players.LoadedPlayer",
+        "nim_env.check.players.load_player",
+        "nim_env.check.players.player_of",
+        "nim_env.check.values.find_values",
+        "nim_env.check.specification",
+        "nim_env.check.specification.faults",
+        "nim_env.check.report.probabilities_of",
+        "nim_env.evaluation.assessment.Assessment",
+        "nim_env.evaluation.assessment.assess",
+        "nim_env.check.report._summary",
+    ),
 }
 
 
@@ -151,7 +191,8 @@ def route(name):
         documented = pkgutil.resolve_name(dotted)
         code = inspect.unwrap(getattr(documented, "func", documented))  # of a cached property or function
         file = Path(inspect.getsourcefile(code)).relative_to(FOLDER.parent).as_posix()
-        label = dotted.removeprefix(file.removesuffix(".py").replace("/", ".")).lstrip(".")
+        module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        label = dotted.removeprefix(module).lstrip(".")
         source = inspect.getsource(code) if label else code.__doc__
         counts = len(source.splitlines()), _n_statements(source) if label else 0
         files.setdefault(file, []).append((f"`{label}`" if label else "its docstring", counts))

@@ -304,6 +304,14 @@ def test_wrong_arguments_are_refused(name, wrong):
         evaluation.diagnose(rules, **{"q_values": np.zeros((24, 6)), name: wrong})
 
 
+def test_a_learner_with_a_behavior_policy_is_on_policy():
+    table = exact(RULES)
+    told = evaluation.diagnose(RULES, table, behavior_policy="random", on_policy=True)
+    assert evaluation.diagnose(RULES, table, behavior_policy="random") == told
+    with pytest.raises(ValueError, match="on_policy must"):
+        evaluation.diagnose(RULES, table, behavior_policy="random", on_policy=False)
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_a_finding_with_the_first_position(number):
     diagnosis = evaluation.diagnose(
