@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
+import pandas as pd
 from cycler import cycler
 from matplotlib.figure import Figure
 
@@ -54,6 +56,18 @@ def label_lines(figure: Figure) -> None:
             while any(text.get_window_extent().overlaps(box) for box in boxes):
                 text.xyann = x, text.xyann[1] - 1
             boxes.append(text.get_window_extent())
+
+
+def plot_evaluations(table: pd.DataFrame, labels: dict[str, str], title: str, xlabel: str) -> Figure:
+    """Draws the columns of a table of evaluations over the column ``timesteps``, with a label for each of them."""
+    figure, axis = plt.subplots(layout="constrained")
+    lines = table.set_index("timesteps")[list(labels)].rename(columns=labels)
+    lines.plot(marker=".", ylim=(-0.05, 1.02), ax=axis, legend=False)
+    axis.set(title=title, xlabel=xlabel, ylabel="fraction")
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.locator_params(axis="x", nbins=5)
+    label_lines(figure)
+    return figure
 
 
 def percent(fraction: float, digits: int = 1) -> str:

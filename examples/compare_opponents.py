@@ -62,6 +62,8 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     rules = NimRules(args.heaps, args.max_take, args.misere)
     entered = {name: load_player(name, rules).policy for name in (*BASELINES, *args.enter)}
+
+    # train each learner against each of its opponents
     trained = {}
     curves = []
     runs = [(learner, opponent) for learner, opponents in OPPONENTS.items() for opponent in opponents]
@@ -71,11 +73,14 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
         curves.append(curve)
     learning_curves = pd.concat(curves, ignore_index=True)
 
+    # evaluate: each player against each player, and each player alone
     players = {**trained, **entered}
     wins = pd.DataFrame(index=list(players), columns=list(players), dtype=float)
     for first, second in itertools.product(players, players):
         wins.loc[first, second] = evaluation.win_probability(rules, players[first], players[second], True)
     masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
+
+    # print and draw
     print(f"{finding(masteries)}\n")
     print(f"{rules}\nAfter {args.episodes:,} training games, seed {args.seed}\n")
     print(f"{comparison(wins, masteries).to_string()}\n\n{LEGEND}")
@@ -96,23 +101,25 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
         agent = agents.ALGORITHMS[learner](*spaces, learning_rate=0.2, gamma=1.0, epsilon=0.2, seed=args.seed)
     curve = evaluation.LearningCurve(rules, args.episodes, n_evals=60, first=20)
     agents.train(agent, env, args.episodes, seed=args.seed, callback=curve)
-    return agent, pd.DataFrame(curve.rows).assign(**{"learner": learner, "trained against": opponent})
+    rows = pd.DataFrame(curve.rows)
+    rows["learner"] = learner
+    rows["trained against"] = opponent
+    return agent, rows
 
 
 def finding(masteries: dict[str, Mastery]) -> str:
     """Writes one sentence on how well Q-learning plays, depending on what it was trained against."""
-    taught: dict[float, list[str]] = {}
+    names = {"self-play": "itself", "expert": "the expert"}
+    opponents_of: dict[float, list[str]] = {}  # by what Q-learning reaches against them
     for opponent in OPPONENTS["q-learning"]:
-        expert = masteries[f"q-learning, {opponent}"].expert
-        taught.setdefault(expert, []).append(
-            {"self-play": "itself", "expert": "the expert"}.get(opponent, opponent)
-        )
-    shares = [
-        f"{percent(share)} % when trained against {joined(taught[share], ' or ')}"
-        for share in sorted(taught, reverse=True)
-    ]
-    shares[0] = shares[0].replace("%", "% of the winning positions right")
-    return textwrap.fill(f"Q-learning plays {joined(shares, ', and ')}.", 100)
+        share = masteries[f"q-learning, {opponent}"].expert
+        opponents_of.setdefault(share, []).append(names.get(opponent, opponent))
+    phrases: list[str] = []
+    for share in sorted(opponents_of, reverse=True):
+        of_what = "" if phrases else " of the winning positions right"
+        opponents = joined(opponents_of[share], " or ")
+        phrases.append(f"{percent(share)} %{of_what} when trained against {opponents}")
+    return textwrap.fill(f"Q-learning plays {joined(phrases, ', and ')}.", 100)
 
 
 def joined(words: list[str], conjunction: str) -> str:

@@ -79,15 +79,24 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[
     rules = NimRules(tuple(map(int, board.split("-"))))
     rows = []
     for i, (learned, newest) in enumerate(METHODS[method](rules, args, seed)):
-        gains = sum(gains_of_responses(rules, newest))
+        gains = sum(gains_of_responses(rules, newest))  # from every position
         if isinstance(learned, OpponentPool):
             nash_conv = 2 * evaluation.mixed_exploitability(rules, learned)
         else:
             nash_conv = gains[-1]  # the last position is the starting position
-        figures = {"nash_conv": nash_conv, "mean_exploitability": gains[1:].mean() / 2}
-        rows.append({"board": board, "method": method, "seed": seed, "games": (i + 1) * args.games} | figures)
-    is_population = isinstance(learned, OpponentPool)
-    payoffs = evaluation.payoff_matrix(rules, learned.policies) if is_population else None
+        rows.append(
+            {
+                "board": board,
+                "method": method,
+                "seed": seed,
+                "games": (i + 1) * args.games,
+                "nash_conv": nash_conv,
+                "mean_exploitability": gains[1:].mean() / 2,
+            }
+        )
+    payoffs = None
+    if isinstance(learned, OpponentPool):
+        payoffs = evaluation.payoff_matrix(rules, learned.policies)
     return pd.DataFrame(rows), payoffs
 
 
@@ -198,12 +207,13 @@ def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
     The result is NaN if NashConv never stays 0 for half of the seeds.
     """
 
-    def last_imperfect(run: pd.DataFrame) -> float:
-        exploited = run["games"][run["nash_conv"] > 0]
-        rest = run["games"][run["games"] > exploited.max()] if len(exploited) else run["games"]
-        return rest.min() if len(rest) else np.inf
+    def games_of_run(run: pd.DataFrame) -> float:
+        imperfect = run["games"][run["nash_conv"] > 0]
+        last_imperfect = imperfect.max() if len(imperfect) else 0
+        perfect = run["games"][run["games"] > last_imperfect]
+        return perfect.min() if len(perfect) else np.inf
 
-    runs = table.groupby(["method", "board", "seed"], sort=False)[["games", "nash_conv"]].apply(last_imperfect)
+    runs = table.groupby(["method", "board", "seed"], sort=False)[["games", "nash_conv"]].apply(games_of_run)
     medians = runs.groupby(["method", "board"], sort=False).median().unstack(sort=False)
     return medians.replace(np.inf, np.nan)
 

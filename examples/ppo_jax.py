@@ -71,12 +71,12 @@ class Rollout(NamedTuple):
     terminated: jax.Array
 
 
-def new_network(key: jax.Array, n_inputs: int, n_actions: int) -> Network:
+def new_network(keys: tuple[jax.Array, jax.Array], n_inputs: int, n_actions: int) -> Network:
     """Returns random weights for a value and a logit of each action."""
-    hidden_key, output_key = jax.random.split(key)
     initializer = jax.nn.initializers.he_normal()
-    hidden = initializer(hidden_key, (n_inputs, HIDDEN_SIZE))
-    return Network(hidden, initializer(output_key, (HIDDEN_SIZE, 1 + n_actions)))
+    hidden = initializer(keys[0], (n_inputs, HIDDEN_SIZE))
+    output = initializer(keys[1], (HIDDEN_SIZE, 1 + n_actions))
+    return Network(hidden, output)
 
 
 @jax.jit
@@ -111,10 +111,10 @@ def loss(network: Network, rollout: Rollout, returns: jax.Array) -> jax.Array:
     ratios = jnp.exp(log_probs[taken] - rollout.log_probs)
     advantages = jax.nn.standardize(returns - rollout.values)
     clipped = ratios.clip(1 - CLIP_COEF, 1 + CLIP_COEF)
-    policy_loss = -jnp.minimum(ratios * advantages, clipped * advantages).mean()
-    value_loss = ((values - returns) ** 2).mean()
-    entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=1).mean()
-    return policy_loss + value_loss - ENT_COEF * entropy
+    surrogates = jnp.minimum(ratios * advantages, clipped * advantages)
+    value_errors = (values - returns) ** 2
+    entropies = -(jnp.exp(log_probs) * log_probs).sum(axis=1)
+    return jnp.mean(value_errors - surrogates - ENT_COEF * entropies)
 
 
 def main(args: Args) -> dict[int, float]:
@@ -159,10 +159,10 @@ def main(args: Args) -> dict[int, float]:
         network, opt_state = jax.lax.fori_loop(0, UPDATE_EPOCHS, update, (network, opt_state))
         return network, opt_state, states
 
-    network_key, game_key, key = jax.random.split(jax.random.key(args.seed), 3)
-    network = new_network(network_key, env.observation_shape[0], env.num_actions)
+    key, hidden_key, output_key, *game_keys = jax.random.split(jax.random.key(args.seed), 3 + NUM_ENVS)
+    network = new_network((hidden_key, output_key), env.observation_shape[0], env.num_actions)
     opt_state = optimizer.init(network)
-    states = jax.vmap(env.init)(jax.random.split(game_key, NUM_ENVS))
+    states = jax.vmap(env.init)(jnp.stack(game_keys))
     start = perf_counter()
     curve = {}
     for iteration in range(1, args.iterations + 1):

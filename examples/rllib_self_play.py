@@ -18,7 +18,6 @@ from typing import Any
 
 import install_hint  # noqa: F401  says what to install if a package is missing
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import ray
@@ -37,7 +36,7 @@ from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
 from command_line import run
-from common import label_lines, percent, save_figure
+from common import percent, plot_evaluations, save_figure
 
 LABELS = {
     "expert": "expert mastery\n(most probable actions)",
@@ -154,17 +153,10 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Draws the evaluations over the timesteps."""
     last = table.iloc[-1]
-    figure, axis = plt.subplots(layout="constrained")
-    lines = table.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)
-    lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
     won = percent(last["win_probability_random"])
     title = f"{percent(last['expert'])} % expert mastery, {won} % of games won against random play"
-    axis.set(title=title, ylabel="fraction")
-    axis.set_xlabel(f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})")
-    axis.xaxis.set_major_formatter("{x:,.0f}")
-    axis.locator_params(axis="x", nbins=5)
-    label_lines(figure)
-    return figure
+    xlabel = f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})"
+    return plot_evaluations(table, LABELS, title, xlabel)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from typing import Literal
 import install_hint  # noqa: F401  says what to install if a package is missing
 
 import gymnasium as gym
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
@@ -33,7 +32,7 @@ from nim_env import NimRules
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
 from command_line import run
-from common import label_lines, percent, save_figure
+from common import percent, plot_evaluations, save_figure
 
 ALGORITHMS = {"MaskablePPO": MaskablePPO, "PPO": PPO, "DQN": DQN}
 DQN_OPTIONS = {"buffer_size": 100_000, "learning_starts": 2_000, "batch_size": 256, "train_freq": 1}
@@ -140,16 +139,9 @@ def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Draws mastery, value accuracy and exploitability over the timesteps."""
     best = table.loc[table["expert"].idxmax()]
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    figure, axis = plt.subplots(layout="constrained")
-    lines = table.set_index("timesteps")[list(LINES)].rename(columns=LINES)
-    lines.plot(marker=".", ylim=(-0.05, 1.02), ax=axis, legend=False)
     finding = f"{percent(best['expert'])} % expert mastery after {best['timesteps']:,.0f} timesteps"
-    axis.set(title=f"{args.algorithm} reaches {finding}", ylabel="fraction")
-    axis.set_xlabel(f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})")
-    axis.xaxis.set_major_formatter("{x:,.0f}")
-    axis.locator_params(axis="x", nbins=5)
-    label_lines(figure)
-    return figure
+    xlabel = f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})"
+    return plot_evaluations(table, LINES, f"{args.algorithm} reaches {finding}", xlabel)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def test_a_return_is_the_outcome_or_the_next_value_with_the_sign_of_the_player()
     """The first game ends with its second move, which loses; the second game is not over."""
     env = Nim((1, 2, 3), observation="one_hot")
     states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), 2))
-    network = ppo_jax.new_network(jax.random.key(1), env.observation_shape[0], env.num_actions)
+    network = ppo_jax.new_network(jax.random.split(jax.random.key(1)), env.observation_shape[0], env.num_actions)
     unused = dict.fromkeys(("observations", "masks", "actions", "log_probs", "values"))
     rollout = ppo_jax.Rollout(
         **unused,
