@@ -115,7 +115,8 @@ class Case:
         mean = pairs.sums(replies * samples)
         deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
         low, high = np.full((2, len(mean)), self.scaled.initial_or_0)
-        is_possible = (replies > 0) | self.learner.is_self_play  # in self-play any reply came at some time
+        # In self-play any reply came at some time. The ranges of on-policy learners are a rule, and as wide.
+        is_possible = (replies > 0) | self.learner.is_self_play | self.reading.on_policy
         np.minimum.at(low, pairs.row[is_possible], samples[is_possible])
         np.maximum.at(high, pairs.row[is_possible], samples[is_possible])
         at_end = equation.last_mover
