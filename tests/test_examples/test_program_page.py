@@ -145,7 +145,10 @@ BAD = {
         "random.choice(list(moves))",
     ),
     "an exit": ("import sys\nsys.exit(1)", "line 2", "SystemExit"),
-    "two players": ("class P:\n  def choose_action(self, heaps): pass\none, two = P(), P()", "several players"),
+    "two players": (
+        "class P:\n  def choose_action(self, heaps): pass\none, two = P(), P()",
+        "the players one, two; keep one of them",
+    ),
     "deep recursion": ("def train(n): return train(n)", "RecursionError"),
     "memory": ("def train(n): return [0] * 10**9", "MemoryError"),
     "output and an error": (
