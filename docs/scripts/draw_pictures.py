@@ -225,7 +225,7 @@ LESSONS = (  # heaps from the bottom: a block, y: you take it, o: the other play
     ("1. Copy", "#oo", "#yy"),
     ("2. Make equal", "##", "##yyy"),
     ("3. Pairs", "#", "oo", "# yy"),
-    ("4. Odd group", "# yy", "####", "# ####"),
+    ("4. Make pairs", "# yy", "####", "# ####"),
     ("5. Last loses", "#", "#", "#yyy"),
 )
 

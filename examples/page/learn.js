@@ -56,7 +56,7 @@ export function drawLearn() {
   const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
   const key = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
   $("key").textContent = isHidden() ? words.hiddenText : key;
-  const dots = hasLearner && settings === SELF_PLAY && trainee().seen ? words.dotsText : "";
+  const dots = hasLearner && settings === SELF_PLAY ? words.dotsText : "";
   $("learn-hint").textContent = (isLost ? words.allLose : "") + said + dots;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);

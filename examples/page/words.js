@@ -168,7 +168,7 @@ export function keyText(values, games) {
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
 export const hiddenText = "Its values appear after your move.";
-export const dotsText = " The dots on the curve are Beginner, Student and Master.";
+export const dotsText = " Dots on the curve mark Beginner, Student and Master.";
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import shutil
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,37 @@ def refused():
             assert word in str(error.value)
 
     return refused
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """Serves the page with the given players, and yields its address."""
+    from play_in_browser import make_server
+
+    @contextlib.contextmanager
+    def serve(players):
+        with make_server(players, 0) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            yield f"http://127.0.0.1:{server.server_port}/"
+            server.shutdown()
+            thread.join()
+
+    return serve
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium: the system's, or else Playwright's own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        installed = shutil.which("chromium") or playwright.chromium.executable_path
+        if not Path(installed).exists():
+            pytest.skip("needs playwright install --with-deps chromium")
+        chromium = playwright.chromium.launch(executable_path=installed, args=["--disable-gpu"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")

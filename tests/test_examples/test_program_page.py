@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,8 @@ pytest.importorskip("axe_playwright_python", reason='needs pip install -e ".[dev
 pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
 import axe_playwright_python
-from play_in_browser import PAGE, make_server
-from playwright.sync_api import expect, sync_playwright
+from play_in_browser import PAGE
+from playwright.sync_api import expect
 
 from nim_env import NimRules, TabularPolicy, evaluation
 from nim_env.check.command import parse
@@ -34,28 +33,13 @@ MAX_SECONDS = 300  # on a busy machine
 
 
 @pytest.fixture(scope="module")
-def address():
+def address(serve):
     """The address of a server whose page has Python."""
     if not shutil.which("npm"):
         pytest.skip("needs npm, to get Python for the browser")
     get_python.main()
-    with make_server([], 0) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        installed = shutil.which("chromium") or playwright.chromium.executable_path
-        if not Path(installed).exists():
-            pytest.skip("needs playwright install --with-deps chromium")
-        chromium = playwright.chromium.launch(executable_path=installed, args=["--disable-gpu"])
-        yield chromium
-        chromium.close()
+    with serve([]) as address:
+        yield address
 
 
 @pytest.fixture
