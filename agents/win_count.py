@@ -112,8 +112,8 @@ class WinCountAgent(AgentWithTable):
     ) -> None:
         """Remembers one action of the current episode, and updates the counts when the episode has terminated.
 
-        Which alternatives to an action were legal is known from the last mask that :meth:`act` got with the same
-        observation. If it got none, all actions count as legal.
+        The legal alternatives to an action come from the mask that :meth:`act` last received with the same
+        observation. If it received no mask, all actions count as legal.
         """
         column = checked_action(self, "update", action) - self.first_action
         if not math.isfinite(reward):

@@ -77,7 +77,9 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     players = {**trained, **entered}
     wins = pd.DataFrame(index=list(players), columns=list(players), dtype=float)
     for first, second in itertools.product(players, players):
-        wins.loc[first, second] = evaluation.win_probability(rules, players[first], players[second], True)
+        wins.loc[first, second] = evaluation.win_probability(
+            rules, players[first], players[second], moves_first=True
+        )
     masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
 
     # print and draw

@@ -45,8 +45,8 @@ States = NDArray[np.int64]
 class Board:
     """The positions and states of one game, and the functions of states that the environments need.
 
-    The argument ``states`` of its methods is a Python int or an int64 array of any shape ``(...)``. It is not
-    checked.
+    The argument ``states`` of its methods is a Python int or an int64 array of any shape ``(...)``, unless a
+    method says otherwise. It is not checked.
 
     Args:
         rules: The game.

@@ -131,7 +131,7 @@ class ValuesByOrder(NamedTuple):
 def response_values(
     rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None
 ) -> ValuesByOrder:
-    """Returns the values of all positions to the player of :func:`best_response`, which takes the same arguments.
+    """Returns the values of all positions to the player of :func:`best_response`.
 
     Args:
         rules: The game.

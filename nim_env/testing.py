@@ -34,11 +34,10 @@ def assert_learns(
         def test_my_learner():
             assert_learns(train, rewards=(1, -1), on_policy=False)
 
-    The test looks at the values too, if ``train`` returns them, since a learner with a bug can still play all the
-    right moves. With ``opponent``, ``discount`` and the arguments from ``rewards`` on, you describe the training
-    for the diagnosis. If the diagnosis stays undecided because it lacks one of them, the test does not fail. It
-    fails if the values have another discount than ``discount``, or if all values are the same. The page
-    docs/test_suite.md says how often correct learners fail.
+    If ``train`` returns values, the test judges them too, because a learner with a bug can still play all the
+    right moves. ``opponent``, ``discount`` and the arguments from ``rewards`` on describe the training. The test
+    fails if the diagnosis is a bug, if the values fit a discount other than ``discount``, or if nothing was
+    learned. An undecided diagnosis passes otherwise. docs/test_suite.md says how often correct learners fail.
 
     Args:
         train: Trains a learner with a seed. It returns a player, as :func:`nim_env.evaluation.mastery` takes it,
@@ -58,13 +57,21 @@ def assert_learns(
     Raises:
         AssertionError: If the learner fails with a seed. The message has the expert mastery, the verdict and the
             first mistakes of every seed.
-        ValueError: If ``min_expert`` is not from 0 to 1, or if ``seeds`` is not a positive integer.
+        ValueError: If ``min_expert`` is not from 0 to 1, or if ``seeds`` is below 1.
+        TypeError: If ``seeds`` is not an integer.
     """
     __tracebackhide__ = True  # pytest shows the line of the test instead
     checked_integer("seeds", seeds, 1)
     if not 0 <= min_expert <= 1:
         raise ValueError(f"min_expert must be between 0 and 1; got {min_expert!r}")
-    facts = TrainingFacts(opponent, discount, None, rewards, initial, on_policy, behavior_policy)
+    facts = TrainingFacts(
+        opponent=opponent,
+        discount=discount,
+        rewards=rewards,
+        initial=initial,
+        on_policy=on_policy,
+        behavior_policy=behavior_policy,
+    )
     failed, lines = [], []
     for seed in range(seeds):
         trained = train(seed)
@@ -78,4 +85,5 @@ def assert_learns(
             failed.append(seed)
         lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")
         lines += assessed.mistakes
-    assert not failed, "\n".join([f"seeds {failed} fail on {rules}:", *lines])
+    if failed:  # also if Python runs without assertions
+        raise AssertionError("\n".join([f"seeds {failed} fail on {rules}:", *lines]))

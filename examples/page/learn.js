@@ -152,7 +152,7 @@ function drawMap(table) {
   const makeColumn = () => make("div");
   sync($("map"), ordered, makeColumn, (node, column) => sync(node, column, makeCell, drawCell));
   $("map-hint").textContent = words.mapText(won.length, wrong);
-  $("play-wrong").disabled = !wrong;
+  $("play-wrong").hidden = !wrong;
 }
 
 export function wrongPosition() {

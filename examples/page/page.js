@@ -134,6 +134,7 @@ function setTraining(name, value) {
   const settings = name === "rival" ? settingsOf(value) : settingsOf(rival, Number(rate), Number(exploration));
   stopShow();
   Object.assign(state, { settings, games: 0 });
+  $("panel").scrollTop = 0;
   play.train();
   drawShown();
 }

@@ -62,9 +62,10 @@ export function isNear({ board, start, moves }) {
   return start !== board.heaps && String(start) === String(near);
 }
 
-/** Whether the learner moves first from a position of its map. Its values stay hidden until you have moved. */
-export const isPuzzle = () =>
-  Boolean(state.opponent.games) && state.game.first === 1 && state.game.start !== state.game.board.heaps;
+/** Whether the opponent moves first from a position of its map. */
+export const isFromMap = () => !isFriend() && state.game.first === 1 && state.game.start !== state.game.board.heaps;
+/** The same with a learner as the opponent. Its values stay hidden until you have moved. */
+export const isPuzzle = () => isFromMap() && Boolean(state.opponent.games);
 export const isHidden = () => isPuzzle() && state.game.moves.length < 2 && !state.watched;
 
 export const trainee = () => state.learner.with(state.settings);

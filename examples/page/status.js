@@ -6,6 +6,7 @@ import { isLimited, isWinning, nameOf } from "./rules.js";
 import { goal, nearText, plural, puzzleText, watchedText, wordsOf } from "./words.js";
 import {
   isFriend,
+  isFromMap,
   isNear,
   isOpponent,
   isPuzzle,
@@ -20,7 +21,7 @@ import {
 
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
-const NEXT = ["Next position it gets wrong", "wrong"];
+const NEXT = ["Next position", "wrong"];
 
 // a button is [text, data-do, value]
 const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
@@ -63,7 +64,7 @@ function yours() {
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
   const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
-  const how = isPuzzle() && puzzleText(game.moves);
+  const how = isFromMap() && puzzleText(game.moves);
   const buttons = isLostStart() && !rule && !state.panel ? [letIt()] : isPuzzle() && game.moves[2] ? [NEXT] : [];
   return { say: turn || rule || "Your turn", how: how || (turn && rule ? rule : howTo()), aim, player, buttons };
 }

@@ -172,7 +172,7 @@ export const dotsText = " Dots on the curve mark Beginner, Student and Master.";
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
-/** Of your first move in a position that the learner gets wrong. */
+/** Of the first two moves from a position of the opponent's map. */
 export function puzzleText(moves) {
   const [its, yours] = moves;
   if (moves.length === 3) return { wins: "✓ You kept the win.", mistake: "✗ You gave the win away." }[yours.rating];

@@ -11,5 +11,6 @@
 - :mod:`nim_env.check.programs` imports their programs and describes their errors. The page uses it too.
 - :mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim.
 
-This package imports the other parts of ``nim_env``. Only ``nim_env.__main__`` imports this package.
+This package imports the game, the policies, the evaluation, the rendering and, for the file of a model,
+:mod:`nim_env.sb3`. Only ``nim_env.__main__`` imports this package.
 """

@@ -77,11 +77,13 @@ class EnvConfig:
     def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> EnvConfig:
         """The options of one episode, in which ``reset_options`` override the arguments.
 
-        Raises ValueError if ``reset_options`` has a key that is not ``allowed``.
+        Raises ValueError if ``reset_options`` has a key that is not ``allowed``, or keys that exclude each other.
         """
         for key in reset_options:
             checked_choice("each key of options", key, allowed)
         first_player = reset_options.get("first_player")
+        if first_player is not None and reset_options.get("heaps") is not None:
+            raise ValueError('options["first_player"] has no effect with options["heaps"]; omit one of them')
         return self if first_player is None else replace(self, first_player=first_player)
 
 

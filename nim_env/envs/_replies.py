@@ -27,7 +27,7 @@ class Replies:
 
     Attributes:
         board: The board.
-        policy: The policy, or ``None`` in self-play, in which nobody replies.
+        policy: The policy, or ``None`` in self-play, in which there is no opponent.
         batch_lists: The lists from which the replies in many games are drawn. ``None`` if the policy is queried.
     """
 
@@ -87,7 +87,7 @@ class Replies:
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, or of nobody in self-play. They are drawn from lists.
+    """The replies of a fixed policy, drawn from lists. In self-play there are none.
 
     A board that is too large for tables is too large for the lists of all states, too. So in many games on such a
     board, the policy is queried at each move.

@@ -41,7 +41,7 @@ class ReplyDistribution:
 
     Attributes:
         board: The board.
-        policy: The policy, or ``None`` in self-play, in which nobody replies.
+        policy: The policy, or ``None`` in self-play, in which there is no opponent.
         is_opening: Whether each action is an opening move that does not end the game, bool of shape
             ``(n_actions,)``.
     """

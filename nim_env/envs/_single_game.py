@@ -46,7 +46,7 @@ class SingleGame:
         return None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:
-        """Returns the state after an illegal action, or raises InvalidAction as ``illegal_action`` says."""
+        """Returns the state after an illegal action, or raises InvalidAction, depending on ``illegal_action``."""
         if self._config.illegal_action == "raise":
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
         return self._board.after_illegal(result.state)

@@ -270,7 +270,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         return np.append(self._current_result().heaps, self._to_play)
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """Renders the position as ``render_mode`` says.
+        """Renders the position in the mode ``render_mode``.
 
         Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
         ``"human"``, it updates the window and returns ``None``.

@@ -134,9 +134,10 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
     - ``render_mode=None``: ``"ansi"`` (text), ``"rgb_array"`` (pixels) or ``"human"`` (a window that ``reset`` and
       ``step`` update, at two frames per second). ``"rgb_array"`` and ``"human"`` need pygame.
 
-    ``reset(options=...)`` takes a dictionary with one or both of these keys. They apply only to the new episode.
+    ``reset(options=...)`` takes a dictionary with one of these keys. It applies only to the new episode.
 
-    - ``heaps``: the position to start from. Each heap can hold at most its starting size.
+    - ``heaps``: the position to start from, in which the agent moves first. Each heap can hold at most its
+      starting size.
     - ``first_player``: the same values as the argument.
 
     ## Errors
@@ -289,7 +290,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         return self._current_result().action_mask.copy()
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """Renders the position as ``render_mode`` says.
+        """Renders the position in the mode ``render_mode``.
 
         Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
         ``"human"``, it updates the window and returns ``None``.

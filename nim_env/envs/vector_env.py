@@ -101,7 +101,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     - ``action_mask``: the action masks, as described above.
     - ``illegal_action``: bool, shape ``(num_envs,)``.
     - ``to_play`` (only in self-play): int64, shape ``(num_envs,)``.
-    - ``opponent`` (only with an ``OpponentPool``): int64, shape ``(num_envs,)``.
+    - ``opponent`` (only with an ``OpponentPool``): int64, shape ``(num_envs,)``; -1 for a game whose opponent is
+      not from a pool.
 
     Each key also exists with a leading underscore, as in Gymnasium's own vector environments.
     ``infos["_action_mask"]``, for example, is a bool array of shape ``(num_envs,)`` that is True for the games
@@ -129,7 +130,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     - ``heaps``: the positions to start from, one for all games, shape ``(n_heaps,)``, or one for each game, shape
       ``(num_envs, n_heaps)``.
-    - ``first_player``: the same values as the argument.
+    - ``first_player``: the same values as the argument. It cannot be combined with ``heaps``, since then the
+      agent moves first.
     - ``reset_mask``: which games to reset, bool, shape ``(num_envs,)``. The other games continue, and their rows
       in the returned arrays stay the same.
 
@@ -314,7 +316,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return self.board.masks(self._started_games().states)
 
     def render(self) -> tuple[Any, ...]:
-        """Renders each game, without its last moves, as ``render_mode`` says.
+        """Renders each game, without its last moves, in the mode ``render_mode``.
 
         Returns a text for each game, or RGB values, uint8 of shape ``(400, 600, 3)``.
         """

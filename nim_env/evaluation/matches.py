@@ -62,9 +62,9 @@ def play_match(
     policy: PolicyLike | OpponentPool,
     opponent: PolicyLike | OpponentPool,
     games: int,
+    *,
     seed: int | None = None,
     moves_first: bool | None = None,
-    *,
     illegal_action: IllegalAction | None = None,
 ) -> MatchResult:
     """Plays games between two policies from the full heaps, and counts the wins of the first one.

@@ -18,8 +18,8 @@ def win_probability(
     rules: NimRules,
     policy: PolicyLike | OpponentPool,
     opponent: PolicyLike | OpponentPool,
-    moves_first: bool | None = None,
     *,
+    moves_first: bool | None = None,
     illegal_action: IllegalAction | None = None,
 ) -> float:
     """Computes the exact probability that ``policy`` wins against ``opponent`` from the full heaps.
@@ -93,8 +93,8 @@ def payoff_matrix(
     probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) / 2`` is the game in
     which each player moves first with probability ½.
 
-    The sweep takes 8 bytes for each position and each ordered pair of policies that meet. Each member of a pool
-    counts as a policy there.
+    The memory needed is 8 bytes per position for each ordered pair of policies that meet. The members of a pool
+    count individually.
 
     Args:
         rules: The game.

@@ -2,7 +2,7 @@
 
 A policy has one method, ``action_probabilities(observation, action_mask)``. It takes observations of shape
 ``(..., n_heaps)`` and masks of shape ``(..., n_actions)`` and returns probabilities of shape ``(..., n_actions)``.
-It is never asked about a finished game.
+It is never queried about a finished game.
 
 Functions and environments that take a policy accept any of these:
 
@@ -23,7 +23,7 @@ pair ``(heap, count)``.
 - ``arguments``: from a name, a policy or a callable to a policy or a player.
 - ``pool`` and ``composite``: policies made from other policies.
 
-This package imports the game alone. The solver, the environments and the evaluation import it.
+This package imports only the game. The solver, the environments, the evaluation and most other parts import it.
 """
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy

@@ -14,7 +14,7 @@ from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import IllegalAction, Player
 from nim_env.rules import NimRules
 
-PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
+PolicyLike: TypeAlias = str | Policy | Callable[..., Any]
 """A name, an object with ``action_probabilities``, or a callable on one position or on the size of the only
 heap."""
 

@@ -48,7 +48,7 @@ class FunctionPolicy(PolicyAttributes):
         rows = rows[masks[rows, actions[rows]] != 0]
         probabilities = np.zeros(masks.shape)
         probabilities[rows, actions[rows]] = 1.0
-        self.fault = None
+        self.fault = self.illegal_answer = None
         if len(rows) < len(masks):
             row = int(probabilities.any(axis=1).argmin())
             at = observations[row].tolist()

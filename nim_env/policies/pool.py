@@ -107,7 +107,8 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
         rules: The game.
         policies: The members, a tuple with the oldest first.
         numbers: The numbers of the members, a range. Members are numbered from 0 in the order in which they were
-            added, and numbers are never used again.
+            added, and numbers are never used again. The member with number ``k`` is
+            ``policies[k - numbers.start]``.
         max_size: The maximum number of members, or ``None``.
 
     Raises:

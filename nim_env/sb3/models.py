@@ -134,7 +134,7 @@ class ModelPolicy(PolicyAttributes):
         return self._values if self._is_actor_critic or self._learns_q_values else None
 
     @property
-    def q_values(self) -> ValueFunction | None:
+    def q_values(self) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
         """A function that returns the Q-values of positions; ``None`` if the algorithm learns no Q-values.
 
         It maps positions, shape ``(n, n_heaps)``, to float64 values of shape ``(n, n_actions)``. They include the

@@ -733,7 +733,7 @@ def test_the_map_plays_its_positions(visit):
     click(page, *rules.moves[theory.winning_action_mask(rules, heaps_of(page)).argmax()])
     expect(page.locator("#how")).to_have_text("✓ You kept the win.")
     expect(page.locator(".valued")).not_to_have_count(0)
-    press(page, "Next position it gets wrong")
+    press(page, "Next position")
     expect(page).not_to_have_url(re.compile(f"from={'-'.join(map(str, start))}&"))
     expect(page.locator("#how")).to_have_text("That was its mistake: now you can win.")
     go(page, "heaps=1-3-5-7-9&vs=perfect&panel=learn")  # 3,424 positions are too many

@@ -172,7 +172,7 @@ def test_what_a_training_has_taught(rules):
         best = np.array(best, dtype=float)
         player = TabularPolicy(rules, best / np.maximum(1, best.sum(axis=1, keepdims=True)))
         for name, share in zip(("random", "take-3", "expert"), wins, strict=True):
-            exact = [evaluation.win_probability(rules, player, name, first) for first in (True, False)]
+            exact = [evaluation.win_probability(rules, player, name, moves_first=first) for first in (True, False)]
             assert share == pytest.approx(np.mean(exact), abs=1e-12)
         assert mastery == pytest.approx(evaluation.mastery(rules, player).expert, abs=1e-12)
         shares.append(mastery)

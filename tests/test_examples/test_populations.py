@@ -34,8 +34,8 @@ def test_the_study(tmp_path):
     for i, found in enumerate(rows):
         agents.train(learners, env, 200, seed=i)
         first, second = (tabulate(rules, learner) for learner in learners.values())
-        second_wins = evaluation.win_probability(rules, best_response(rules, first), first, False)
-        first_wins = evaluation.win_probability(rules, best_response(rules, second), second, True)
+        second_wins = evaluation.win_probability(rules, best_response(rules, first), first, moves_first=False)
+        first_wins = evaluation.win_probability(rules, best_response(rules, second), second, moves_first=True)
         assert found == pytest.approx(2 * (second_wins + first_wins - 1))
 
 

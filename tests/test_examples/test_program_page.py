@@ -211,7 +211,7 @@ def test_the_program_becomes_an_opponent_for_the_visit(visit):
     mistake = page.locator("#mistakes li").first
     expect(mistake).to_have_text("At 0-0-3 it takes 1 from C. Taking 2 from C would win. Play it")
     mistake.get_by_role("link").click()
-    expect(page.locator("#say")).to_have_text("mine.py took 1 from C.", timeout=10_000)
+    expect(page.locator("#say")).to_have_text("mine.py took 1 from C. Your turn.", timeout=10_000)
     expect(page.locator("#how")).to_have_text("That was its mistake: now you can win.")
     expect(page.locator("#levels [aria-pressed=true]")).to_contain_text("mine.py")
     page.get_by_role("button", name="Beginner").click()

@@ -62,7 +62,7 @@ def test_matches_between_experts_are_decided_by_who_starts(moves_first, games, w
 def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves_first):
     options = {"moves_first": moves_first, "illegal_action": "lose"}
     exact = evaluation.win_probability(rules, policy, opponent, **options)
-    matches = [evaluation.play_match(rules, policy, opponent, 20_000, seed, **options) for seed in (1, 1, 2)]
+    matches = [evaluation.play_match(rules, policy, opponent, 20_000, seed=seed, **options) for seed in (1, 1, 2)]
     assert matches[0] == matches[1] != matches[2]
     for match in matches:
         assert binomtest(match.wins, match.games, exact).pvalue > 1e-4

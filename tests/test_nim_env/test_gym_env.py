@@ -139,6 +139,14 @@ def test_impossible_opening_is_refused(heaps, opponent):
             env.reset(seed=1)
 
 
+@pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
+def test_the_first_player_is_not_ignored_from_a_chosen_position(kind):
+    env = kind(heaps=(3, 4), opponent="random")
+    with pytest.raises(ValueError, match="first_player"):
+        env.reset(options={"heaps": (1, 2), "first_player": "opponent"})
+    assert env.reset(options={"heaps": (1, 2)})[0].tolist() in ([1, 2], [[1, 2]])
+
+
 def test_random_starts_are_uniform():
     env, board = (
         make(heaps=(1, 2), random_start=True, first_player="opponent"),

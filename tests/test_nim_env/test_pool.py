@@ -240,8 +240,8 @@ def test_figures_of_a_pool_are_those_of_its_members(rules, seed, illegal_action)
         wins = evaluation.win_probability(rules, first, second, order, **option)
         assert wins == pytest.approx((1 + expected) / 2, abs=1e-12)
     wins = evaluation.win_probability(rules, first, second, **option)
-    match = evaluation.play_match(rules, first, second, 500, seed, **option)
-    assert match == evaluation.play_match(rules, first, second, 500, seed, **option)
+    match = evaluation.play_match(rules, first, second, 500, seed=seed, **option)
+    assert match == evaluation.play_match(rules, first, second, 500, seed=seed, **option)
     assert abs(match.win_rate - wins) <= 6 * (wins * (1 - wins) / 500) ** 0.5 + 1e-12
 
 

@@ -42,8 +42,8 @@ OUT_OF_RANGE = "values out of range"
 """Some values are larger than every return."""
 
 BOTH_SIGNS = "last moves of both signs"
-"""Last moves, which all have the same reward, have values of both signs. The rewards are always from the same
-player's point of view."""
+"""Last moves, which all have the same reward, have values of both signs, or all values do although one of the
+rewards is 0. The rewards are always from the same player's point of view."""
 
 OTHER_REWARD = "last moves of another reward"
 """Last moves have a reward of 0, but their values have moved away from it."""

@@ -52,15 +52,16 @@ def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
 
 
 def is_proven(case: Case, bug: Bug) -> bool:
-    """Whether the values show a bug that a correct learner cannot have, by one of three proofs.
+    """Returns whether the values prove a bug that a correct learner cannot have. One of three proofs is enough.
 
     1. Bellman's equation cannot have made these values, and the bug can.
     2. The bug explains nearly all values, and nearly all lie nearer to its targets.
-    3. No value has gone where only Bellman's equation leads, although comparable values have been trained. This
-       does not prove a mean: it can change its sign while its values are learned, and lead elsewhere for a time.
+    3. Some values could move in a certain direction only under Bellman's equation. None of them has moved there,
+       although comparable values have been trained. This third proof is not used for a mean, whose sign can change
+       during training.
 
-    The last moves of a network must have been learned, since its other values depend on them. If the bug cannot
-    have made values that Bellman's equation can have made, it is not proven.
+    The last moves of a network must have been learned, since its other values depend on them. A bug is never
+    proven if it cannot have made these values and Bellman's equation can.
     """
     if case.scaled.initial is None and not _has_learned_last_moves(case, bug.equation):
         return False

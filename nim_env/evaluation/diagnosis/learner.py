@@ -15,7 +15,7 @@ from nim_env.rules import NimRules
 
 
 class Reading(NamedTuple):
-    """What is assumed about a learner. A user can say it; otherwise the diagnosis tries several readings.
+    """What is assumed about a learner. The user can state it. What is not stated, the diagnosis infers.
 
     Attributes:
         win: The reward of a win.

@@ -23,8 +23,9 @@ Indices = NDArray[np.intp]
 class Pairs:
     """The legal pairs of a judged position and an action.
 
-    There are N judged positions, those with the fewest objects, in rows with the empty position first. So a move
-    leads from a judged position to a judged position. There are P legal pairs, in the order of their rows.
+    The N judged positions are those with the fewest objects, and the empty position is in the first row. A move
+    removes objects, so it always leads to another judged position. The P legal pairs are in the order of their
+    rows.
 
     Attributes:
         rules: The game.
