@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     check = commands.add_parser(
         "check",
         help="say how good a player is, and what is wrong with it",
-        description="Says exactly how good a player of Nim is, what mistakes it makes, and what bug its values show.",
+        description="Says exactly how good a player of Nim is, lists its mistakes, and finds bugs in its values.",
         epilog=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
