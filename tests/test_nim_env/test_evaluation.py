@@ -135,7 +135,7 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
         assert matrix[i, j] == pytest.approx(2 * first - 1, abs=1e-12)
         for order, expected in ((True, first), (False, second), (None, (first + second) / 2)):
             found = evaluation.win_probability(
-                rules, policies[i], policies[j], order, illegal_action=illegal_action
+                rules, policies[i], policies[j], moves_first=order, illegal_action=illegal_action
             )
             assert found == pytest.approx(expected, abs=1e-12)
     part = evaluation.payoff_matrix(rules, policies[:1], policies[1:], illegal_action=illegal_action)

@@ -237,7 +237,7 @@ def test_figures_of_a_pool_are_those_of_its_members(rules, seed, illegal_action)
     expected = [[matrix[2] @ other, matrix[2, 0]], [own @ matrix @ other, own @ matrix[:, 0]]]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     for order, expected in ((True, own @ matrix @ other), (False, -other @ matrix @ own)):
-        wins = evaluation.win_probability(rules, first, second, order, **option)
+        wins = evaluation.win_probability(rules, first, second, moves_first=order, **option)
         assert wins == pytest.approx((1 + expected) / 2, abs=1e-12)
     wins = evaluation.win_probability(rules, first, second, **option)
     match = evaluation.play_match(rules, first, second, 500, seed=seed, **option)
