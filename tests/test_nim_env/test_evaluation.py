@@ -377,9 +377,9 @@ def test_a_sweep_queries_each_position_twice(sweep, rules):
     ("function", "arguments", "message"),
     [
         (evaluation.play_match, ["random", "random", 0], "games.*0"),
-        (evaluation.play_match, ["random", "random", 5, 0, "no"], "moves_first.*no"),
+        (partial(evaluation.play_match, moves_first="no"), ["random", "random", 5], "moves_first.*no"),
         (evaluation.win_probability, ["random", "best"], "opponent.*best"),
-        (evaluation.win_probability, ["random", "random", "yes"], "moves_first.*'yes'"),
+        (partial(evaluation.win_probability, moves_first="yes"), ["random", "random"], "moves_first.*'yes'"),
         (evaluation.sampled_mastery, ["random", 0], "n must.*0"),
         (evaluation.LearningCurve, [0], "episodes.*0"),
         (evaluation.LearningCurve, [10, 0], "n_evals.*0"),
