@@ -6,7 +6,7 @@ A step of one game calls, with the module of each part on the right::
         StepResult.is_legal                  _results: whether the action is legal in the state before
         FixedReplies.draw                    _replies: the state after the opponent's reply, from a list
             ReplyLists.of_state              _reply_distribution: makes the list at the first visit
-                ReplyDistribution.weights    _reply_distribution: asks the opponent's policy
+                ReplyDistribution.weights    _reply_distribution: queries the opponent's policy
         StepResults[state]                   _results: everything that the step returns
             Board.heaps, Board.rewards, ...  board: at the first visit
 
@@ -24,7 +24,7 @@ A step of many games calls the same with arrays::
         Board.masks                          board
         Observations.of                      _results
 
-An opponent whose policy can change its answers has :class:`~nim_env.envs._replies.Replies`, which ask it at each
+An opponent whose policy can change its answers has :class:`~nim_env.envs._replies.Replies`, which query it at each
 move. The AEC environment has no opponent, so a step of it only looks up the result of the new state.
 
 ``_config`` checks the arguments of all three environments, ``_single_game`` has what the two with a single game
