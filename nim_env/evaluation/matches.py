@@ -174,14 +174,15 @@ class SampledMastery:
     """The result of :func:`sampled_mastery`.
 
     Attributes:
-        expert: The estimate of expert mastery, from 0 to 1: the mean of ``winning_move``.
+        expert: The estimate of expert mastery, from 0 to 1: the mean of ``winning_probabilities``.
         positions: The winning positions that were drawn, int64 of shape ``(n, n_heaps)``.
-        winning_move: The probability of a winning move in each of these positions, float64 of shape ``(n,)``.
+        winning_probabilities: The probability of a winning move in each of these positions, float64 of shape
+            ``(n,)``.
     """
 
     expert: float
     positions: NDArray[np.int64] = field(repr=False)
-    winning_move: NDArray[np.float64] = field(repr=False)
+    winning_probabilities: NDArray[np.float64] = field(repr=False)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Returns the Wilson score interval of expert mastery, as :meth:`MatchResult.interval` does.
@@ -222,9 +223,9 @@ def sampled_mastery(
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     positions = sample_positions(rules, n, np.random.default_rng(seed))
-    winning_move = np.empty(len(positions))
+    winning_probabilities = np.empty(len(positions))
     for part in chunks(len(positions), rules.n_actions):
         heaps = positions[part]
         moves = player.query(heaps, rules.action_mask(heaps))
-        winning_move[part] = winning_move_probabilities(moves, theory.winning_action_mask(rules, heaps))
-    return SampledMastery(fsum(winning_move.data) / len(positions), positions, winning_move)
+        winning_probabilities[part] = winning_move_probabilities(moves, theory.winning_action_mask(rules, heaps))
+    return SampledMastery(fsum(winning_probabilities.data) / len(positions), positions, winning_probabilities)

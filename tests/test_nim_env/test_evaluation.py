@@ -108,8 +108,10 @@ def test_sampled_mastery_is_that_of_all_positions(rules, policy):
     for sample in found:
         lower, upper = sample.interval(0.9999)
         assert lower < exact.expert < upper
-        np.testing.assert_array_equal(sample.winning_move, exact.winning_move[rules.index(sample.positions)])
-        assert sample.expert == pytest.approx(sample.winning_move.mean())
+        np.testing.assert_array_equal(
+            sample.winning_probabilities, exact.winning_probabilities[rules.index(sample.positions)]
+        )
+        assert sample.expert == pytest.approx(sample.winning_probabilities.mean())
 
 
 def test_sampled_mastery_on_a_board_too_large_to_list_and_of_a_player_that_draws():
@@ -215,7 +217,7 @@ def test_a_row_rounded_by_a_player_is_no_mistake(rules, rounded, illegal_action)
     player = TabularPolicy(rules, rounded * tabulate(rules, "expert", np.float64).probabilities)
     found = evaluation.mastery(rules, player, illegal_action=illegal_action)
     assert (found.expert, found.champion, len(found.mistakes)) == (1.0, True, 0)
-    assert not np.nansum(found.illegal_action)
+    assert not np.nansum(found.illegal_probabilities)
 
 
 def test_mistakes_in_words_begin_with_the_fewest_objects():
@@ -282,7 +284,7 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
         "win_probability_random": evaluation.win_probability(rules, policy, "random"),
         "win_probability_take_3": evaluation.win_probability(rules, policy, "take-3"),
         "win_probability_expert": evaluation.win_probability(rules, policy, "expert"),
-        "illegal_action": 0.0,
+        "illegal_probability": 0.0,
         "value_accuracy_won": accuracy.won,
         "value_accuracy_lost": accuracy.lost,
         "value_accuracy_overall": accuracy.overall,
@@ -313,12 +315,12 @@ def test_the_groups_of_a_report_say_where_a_player_errs(rules, seed):
         assert (group.won, group.lost, group.mistakes) == (won.sum(), lost.sum(), (right[won] < 1 - 1e-12).sum())
         for metric, fractions in (
             (group.expert, right[won]),
-            (group.illegal_action, illegal[rows]),
+            (group.illegal_probability, illegal[rows]),
             (group.value_accuracy_won, values[won] > 0),
             (group.value_accuracy_lost, values[lost] < 0),
         ):
             assert metric == pytest.approx(np.mean(fractions) if len(fractions) else 1, abs=1e-12)
-    assert found.illegal_action == pytest.approx(illegal.mean(), abs=1e-12)
+    assert found.illegal_probability == pytest.approx(illegal.mean(), abs=1e-12)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(1, 12), st.integers(1, 50), seeds)

@@ -285,7 +285,7 @@ def test_trained_and_saved_models_are_players(algorithm, tmp_path):
     player = load_player(str(path), RULES)
     assert (player.policy.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[played]).all()
     report = evaluation.report(RULES, player.policy, player.state_values, illegal_action="lose")
-    assert report.illegal_action == is_illegal.mean()
+    assert report.illegal_probability == is_illegal.mean()
     own, _ = own_probabilities(model, encoding)
     masked = load_policy(path, RULES, use_masking=True)
     assert (masked.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
@@ -346,7 +346,7 @@ def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
     code = re.search(r"net = torch.*\nplayer = lambda.*\n", page)[0]
     Path("mine.py").write_text(f"import torch\n{code}", encoding="utf-8")
     player = load_player("mine.py:player", RULES)
-    assert evaluation.report(RULES, player.policy, illegal_action="lose").illegal_action == 0
+    assert evaluation.report(RULES, player.policy, illegal_action="lose").illegal_probability == 0
 
 
 def normalized(**arguments):

@@ -127,7 +127,7 @@ def test_the_player_of_answers_plays_each_as_often_as_it_was_given():
     expected = table[1:] / (counts + 2 * (10 - counts))
     np.testing.assert_array_equal(text.policy_of_answers(RULES, answers).probabilities[1:], expected)
     silent = evaluation.report(RULES, text.policy_of_answers(RULES, []), illegal_action="lose")
-    assert (silent.expert, silent.illegal_action, silent.exploitability) == (0, 1, 1)
+    assert (silent.expert, silent.illegal_probability, silent.exploitability) == (0, 1, 1)
 
 
 def test_bad_arguments_are_named():
