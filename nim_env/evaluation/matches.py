@@ -131,38 +131,44 @@ def _rewards(
     return rewards
 
 
-def sample_positions(
-    rules: NimRules, n: int, generator: np.random.Generator, winning: bool = True
-) -> NDArray[np.int64]:
-    """Draws winning positions, each with the same probability.
-
-    A position can be drawn more than once. The empty position is never drawn.
+def sample_winning_positions(rules: NimRules, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draws winning positions, each with the same probability. A position can be drawn more than once.
 
     Args:
         rules: The game.
         n: The number of positions, at least 1.
         generator: The generator, which draws from all positions, 100,000 at a time.
-        winning: False to draw losing positions instead.
 
     Returns:
         The positions, int64 of shape ``(n, n_heaps)``.
 
     Raises:
-        ValueError: If fewer than one in 10,000 positions is of this kind. A game can also have none: a single
-            object in misère play has no winning position.
+        ValueError: If fewer than one in 10,000 positions is winning. A game can also have none, such as a single
+            object in misère play.
     """
+    return _sample_positions(rules, n, generator, is_winning=True)
+
+
+def sample_losing_positions(rules: NimRules, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draws losing positions, except the empty one, as :func:`sample_winning_positions` draws winning ones."""
+    return _sample_positions(rules, n, generator, is_winning=False)
+
+
+def _sample_positions(
+    rules: NimRules, n: int, generator: np.random.Generator, *, is_winning: bool
+) -> NDArray[np.int64]:
     n = checked_integer("n", n, 1)
     found: list[NDArray[np.int64]] = []
     n_found = n_drawn = 0
     while n_found < n:
         for _ in range(100):
             heaps = generator.integers(np.array(rules.heaps) + 1, size=(1_000, rules.n_heaps))
-            heaps = heaps[(theory.is_winning(rules, heaps) == winning) & heaps.any(axis=1)]
+            heaps = heaps[(theory.is_winning(rules, heaps) == is_winning) & heaps.any(axis=1)]
             found.append(heaps[: max(n - n_found, 0)])
             n_found += len(heaps)
         n_drawn += 100_000
         if n_found < min(n, n_drawn / 10_000):
-            kind = "winning" if winning else "losing"
+            kind = "winning" if is_winning else "losing"
             raise ValueError(
                 f"only {n_found} of {n_drawn:,} positions drawn on {rules} are {kind}; use another board"
             )
@@ -204,12 +210,12 @@ def sampled_mastery(
 ) -> SampledMastery:
     """Estimates expert mastery (:class:`Mastery`) on a board of any size, from sampled winning positions.
 
-    Positions are drawn with :func:`sample_positions`, and their winning moves follow from :mod:`nim_env.theory`.
-    If a policy returns probabilities, the probability of a winning move counts. If it draws its moves instead, it
-    is queried once on each position, and the estimate and its interval are valid too.
+    Positions are drawn with :func:`sample_winning_positions`, and their winning moves follow from
+    :mod:`nim_env.theory`. If a policy returns probabilities, the probability of a winning move counts. If it draws
+    its moves instead, it is queried once on each position, and the estimate and its interval are valid too.
 
-    The figure says nothing about exploitability, since a single mistake can lose every game, and its position may
-    not be in the sample.
+    The estimate says nothing about exploitability, since a single mistake can lose every game, and its position
+    may not be in the sample.
 
     Args:
         rules: The game.
@@ -222,7 +228,7 @@ def sampled_mastery(
         The estimate, with the positions that it comes from.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
-    positions = sample_positions(rules, n, np.random.default_rng(seed))
+    positions = sample_winning_positions(rules, n, np.random.default_rng(seed))
     winning_probabilities = np.empty(len(positions))
     for part in chunks(len(positions), rules.n_actions):
         heaps = positions[part]

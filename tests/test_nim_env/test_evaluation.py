@@ -72,13 +72,14 @@ def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves
 @given(tiny_rules, st.booleans())
 def test_sampled_positions_are_uniform(rules, won):
     n, generator = 20_000, np.random.default_rng(0)
+    sample = evaluation.sample_winning_positions if won else evaluation.sample_losing_positions
     is_drawn = np.array(brute_force.winners(rules)) == won
     is_drawn[0] = False
     if not is_drawn.any():
         with pytest.raises(ValueError, match=str(rules)):
-            evaluation.sample_positions(rules, n, generator, won)
+            sample(rules, n, generator)
         return
-    positions = evaluation.sample_positions(rules, n, generator, won)
+    positions = sample(rules, n, generator)
     numbers = np.bincount(rules.index(positions), minlength=rules.n_positions)
     assert numbers.sum() == n
     assert not numbers[~is_drawn].any()
@@ -90,7 +91,7 @@ def test_rare_positions_are_refused():
     rules = NimRules((999_999,), misere=False)  # without a lost one but the empty
     for n in (1, 20_000):
         with pytest.raises(ValueError, match="losing"):
-            evaluation.sample_positions(rules, n, np.random.default_rng(0), winning=False)
+            evaluation.sample_losing_positions(rules, n, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

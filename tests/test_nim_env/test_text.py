@@ -108,9 +108,9 @@ def test_every_position_is_a_row(rules):
         assert row["won"] == bool(verdicts)
 
 
-def test_a_sample_is_that_of_the_sampled_mastery():
+def test_sampled_rows_are_the_positions_of_sampled_mastery():
     rules = NimRules((30,) * 20, max_take=5)
-    rows = text.positions(rules, number=50, seed=3)
+    rows = text.winning_positions(rules, 50, seed=3)
     heaps = np.array([row["heaps"] for row in rows])
     np.testing.assert_array_equal(heaps, evaluation.sampled_mastery(rules, "random", 50, seed=3).positions)
     assert all(row["won"] for row in rows)
