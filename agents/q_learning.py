@@ -163,7 +163,7 @@ class QLearningAgent(TabularAgent):
         targets += rewards
         if np.count_nonzero(np.isfinite(targets)) < len(targets):
             raise ValueError(f"rewards must be finite; got {rewards!r}")
-        rows = self.table.rows(observations, add=True)
+        rows = self.table.rows(observations)
         columns = np.subtract(actions, self.first_action)
         try:
             pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
@@ -178,7 +178,7 @@ class QLearningAgent(TabularAgent):
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
         """Returns the values of ``n`` observations, shape ``(n_actions, n)``; illegal ones are the lowest."""
-        values = self.table.values.take(self.table.rows(observations), axis=0)
+        values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
         return np.ascontiguousarray(values.T)  # NumPy is faster along long rows

@@ -69,7 +69,7 @@ class Table:
         """The number of rows in use. In a hash table, this is the number of known observations."""
         return len(self._rows) if self._dense_shape is None else len(self.values)
 
-    def row(self, observation: Any, add: bool = True) -> int:
+    def row(self, observation: Any, *, add: bool = True) -> int:
         """Returns the row of one observation, as an index into ``values``.
 
         If the observation is new to a hash table, it gets a row. With ``add=False`` it does not, and the result is
@@ -86,15 +86,15 @@ class Table:
         key = (array + 0.0 if self._is_float else array).tobytes()  # + 0.0 turns -0.0 into 0.0
         row = self._rows.get(key)
         if row is None:
-            row = int(self.rows(array[None], add)[0])
+            row = int(self.rows(array[None], add=add)[0])
             if self._dense_shape is not None:
                 self._rows[key] = row
         return row
 
-    def rows(self, observations: Any, add: bool = False) -> NDArray[np.intp]:
+    def rows(self, observations: Any, *, add: bool = True) -> NDArray[np.intp]:
         """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
 
-        This is :meth:`row` for many observations, except that by default new observations do not get a row.
+        This is :meth:`row` for many observations. To read values only, pass ``add=False``.
         """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
@@ -136,7 +136,7 @@ class Table:
 
         Raises TypeError or ValueError if the observation is not in the space.
         """
-        return self.values[self.row(observation, False)].tolist()
+        return self.values[self.row(observation, add=False)].tolist()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns copies of the table's arrays, for saving.
@@ -202,4 +202,4 @@ class TabularAgent(AgentWithTable):
     """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        return self.table.values.take(self.table.rows(observation), axis=0)
+        return self.table.values.take(self.table.rows(observation, add=False), axis=0)

@@ -77,7 +77,7 @@ class WinCountAgent(AgentWithTable):
         Returns:
             The count of each action, float64 of shape ``(..., n_actions)``.
         """
-        return self.table.values.take(self.table.rows(observation), axis=0) + 1
+        return self.table.values.take(self.table.rows(observation, add=False), axis=0) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """Draws a legal action in proportion to the counts, whether it explores or not."""
