@@ -157,7 +157,7 @@ def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
 
-        return load_policy(path, rules)
+        return load_policy(path, rules, use_masking=None)  # as in training
     if path.suffix == ".json":
         rows = json.loads(path.read_text(encoding="utf-8"))
         return {(tuple(heaps), (heap, count)): value for heaps, heap, count, value in rows}

@@ -62,7 +62,8 @@ class ModelPolicy(PolicyAttributes):
         env: The environment that the model was trained in, or one like it, for its rules and its encoding: a
             Gymnasium environment, a vector environment or a ``VecEnv``.
         deterministic: Whether an actor-critic model plays its most probable legal action instead of drawing.
-        use_masking: Whether illegal actions are masked.
+        use_masking: Whether illegal actions are masked. They are by default, since an opponent must not choose an
+            illegal action. ``None`` masks them only for MaskablePPO, as in training.
 
     Raises:
         TypeError: If ``model`` is not a model of Stable-Baselines3, or is recurrent, since the moves of a
@@ -72,7 +73,7 @@ class ModelPolicy(PolicyAttributes):
     """
 
     def __init__(
-        self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool = True
+        self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool | None = True
     ) -> None:
         if not isinstance(model, BaseAlgorithm):
             raise TypeError(f"model must be a Stable-Baselines3 model; got a {type(model).__name__}")
@@ -87,9 +88,9 @@ class ModelPolicy(PolicyAttributes):
             for name in ("rules", "encoding")
         )
         self.deterministic = deterministic
-        self.use_masking = use_masking
+        self._is_trained_with_masks = "action_masks" in inspect.signature(model.predict).parameters
+        self.use_masking = self._is_trained_with_masks if use_masking is None else use_masking
         self.discount: float | None = getattr(model, "gamma", None)
-        self._is_trained_with_masks = _has_masks(model)
         self._network: BasePolicy = model.policy
         found = [attribute for attribute in _SCORES if hasattr(self._network, attribute)]
         if not found or isinstance(model, RecurrentPPO):
@@ -192,11 +193,6 @@ class ModelPolicy(PolicyAttributes):
         return output.cpu().numpy().astype(np.float64)
 
 
-def _has_masks(model: BaseAlgorithm) -> bool:
-    """Returns whether the model's algorithm trains with masks, as MaskablePPO does."""
-    return "action_masks" in inspect.signature(model.predict).parameters
-
-
 def load_model(path: str | Path) -> BaseAlgorithm:
     """Loads a saved model of any algorithm with discrete actions, for prediction on the CPU.
 
@@ -213,18 +209,17 @@ def load_model(path: str | Path) -> BaseAlgorithm:
     raise ValueError(f"{path} must contain a model with discrete actions; its policy is a {policy_class.__name__}")
 
 
-def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = None) -> ModelPolicy:
+def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = True) -> ModelPolicy:
     """Loads a saved model as a deterministic player, with the encoding that it was trained on.
 
     For example, this counts the illegal actions of a model that was trained without masks::
 
-        evaluation.report(rules, load_policy("ppo.zip", rules), illegal_action="lose")
+        evaluation.report(rules, load_policy("ppo.zip", rules, use_masking=False), illegal_action="lose")
 
     Args:
         path: The file. It contains pickles, which can run any code, so load only files that you trust.
         rules: The game that the model was trained on.
-        use_masking: Whether illegal actions are masked. By default they are masked only for MaskablePPO, as in
-            training.
+        use_masking: Whether illegal actions are masked, as in :class:`ModelPolicy`.
 
     Returns:
         The player, which plays the model's most probable or best actions.
@@ -242,6 +237,4 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = No
             "train it without a wrapper that changes observations, such as VecNormalize (norm_obs=False)"
         )
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))
-    if use_masking is None:
-        use_masking = _has_masks(model)
     return ModelPolicy(model, env, deterministic=True, use_masking=use_masking)
