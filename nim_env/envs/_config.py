@@ -25,7 +25,7 @@ class EnvConfig:
     """The arguments of an environment, which are checked here.
 
     ``opponent`` is ``None`` in self-play and in PettingZoo's environment. If there is an opponent,
-    ``first_player`` is ``"random"`` by default.
+    ``first_player`` is ``"random"`` by default, or ``"agent"`` with ``random_start``.
     """
 
     rules: NimRules
@@ -43,8 +43,13 @@ class EnvConfig:
                 raise ValueError(f"first_player={self.first_player!r} needs an opponent; omit it in self-play")
             return
         if self.first_player is None:
-            object.__setattr__(self, "first_player", "random")
+            object.__setattr__(self, "first_player", "agent" if self.random_start else "random")
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
+        if self.random_start and self.first_player != "agent":
+            raise ValueError(
+                f"first_player={self.first_player!r} cannot be combined with random_start=True, since the agent "
+                "moves first from a random position; omit one of them"
+            )
 
     @cached_property
     def encoding(self) -> Encoding:
