@@ -136,7 +136,7 @@ ROUTES = {
         "nim_env.solver.iter_positions",
         "nim_env.policies.player.Player",
         "nim_env.policies.player.checked_probabilities",
-        "nim_env.policies.arguments.checked_player",
+        "nim_env.policies.policy_like.checked_player",
         "nim_env.board.Board.layers",
         "nim_env.board.Board.masks",
         "nim_env.board.Board.moved",

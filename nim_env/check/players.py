@@ -34,6 +34,7 @@ from nim_env.check.programs import (
 from nim_env.check.values import QFunction, entries_by_pair, find_values, lookup_function, q_table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
+from nim_env.policies.functions import from_heap_size
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
@@ -284,7 +285,7 @@ def _policy_of_function(
 
     if len(required) > 1:
         return policies.FunctionPolicy(ask)
-    return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
+    return from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
 def _hint(candidate: Any, name: str) -> str:

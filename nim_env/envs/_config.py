@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from nim_env._internal.checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.envs._reply_distribution import Start
-from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player, checked_pool
+from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player
+from nim_env.policies.weighted import checked_pool
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]

@@ -83,7 +83,7 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
 
 
 class MasteryTable:
-    """Collects the figures of :func:`mastery` during a sweep, batch by batch.
+    """Collects what :func:`mastery` needs during a sweep, batch by batch.
 
     Args:
         rules: The game.

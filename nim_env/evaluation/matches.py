@@ -20,9 +20,9 @@ from nim_env.policies import (
     Player,
     PolicyLike,
     checked_player,
-    checked_strategy,
     sample,
 )
+from nim_env.policies.weighted import weighted_players
 from nim_env.rules import NimRules
 
 
@@ -84,8 +84,8 @@ def play_match(
     """
     games = checked_integer("games", games, 1)
     strategies = (
-        checked_strategy(policy, rules, illegal_action=illegal_action),
-        checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent"),
+        weighted_players(policy, rules, illegal_action=illegal_action),
+        weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent"),
     )
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2

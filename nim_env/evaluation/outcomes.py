@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._internal.checks import checked_bool
-from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
+from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike
+from nim_env.policies.weighted import weighted_players
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, ValuesByOrder, expected_value, iter_positions
 
@@ -61,8 +62,8 @@ def win_probabilities(
         The probabilities if ``policy`` moves first and if it moves second. In the empty position the game is over.
         In misère play the player to move has won there, in normal play the other one.
     """
-    players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
-    opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
+    players, own_chances = weighted_players(policy, rules, illegal_action=illegal_action)
+    opponents, other_chances = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")
     batches = iter_positions(rules)
     games = [[ExpectedReturns(rules, loss=0.0) for _ in opponents] for _ in players]
     for batch in batches:
@@ -109,7 +110,7 @@ def payoff_matrix(
     populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
     strategies = [
         [
-            checked_strategy(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
+            weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
             for i, policy in enumerate(population)
         ]
         for name, population in populations.items()

@@ -127,7 +127,7 @@ def report(
     player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
     batches = iter_positions(rules)
-    remedy = "use the functions for single figures, such as evaluation.mastery"
+    remedy = "use the functions for single metrics, such as evaluation.mastery"
     limits.check_size(rules.n_positions, limits.REPORTED_POSITIONS, f"positions of {rules}", remedy)
     table = MasteryTable(rules)
     response = ExpectedReturns(rules)

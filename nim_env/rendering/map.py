@@ -129,7 +129,7 @@ def _classes(colors: dict[str, str]) -> str:
 
 
 def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: int) -> str:
-    """The name of the player and its two figures."""
+    """The name of the player and its two metrics."""
     font_size = min(_MAX_NAME_SIZE, _NAME_WIDTH / len(name))
     return f"""<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">
     <text y="{_NAME_Y}" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>
