@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, legal_columns
+from agents._observations import legal_columns
 from agents.tables import TabularAgent
 
 # added to the values of illegal actions; np.where and -inf would make training 1.1 times slower
@@ -128,7 +128,7 @@ class QLearningAgent(TabularAgent):
         the legal actions of the next observation. If the episode has terminated, or if no action is legal, V(s′)
         is 0. If it was only truncated, V(s′) counts as usual.
         """
-        column = checked_action(self, "update", action) - self.first_action
+        column = self.checked_action(action, "update") - self.first_action
         target = float(reward)
         if not math.isfinite(target):
             raise ValueError(f"reward must be finite; got {reward!r}")

@@ -169,12 +169,13 @@ class Table:
         self.values = np.concatenate([values, self.values]) if self._dense_shape is None else values.copy()
 
 
-class AgentWithTable(Agent):
-    """The base class of agents that learn in a table, whatever the numbers in it mean.
+class TabularAgent(Agent):
+    """The base class of agents that learn in a table, usually Q-values.
 
-    It adds the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column
-    for each action, and defines :meth:`state_dict` and :meth:`load_state_dict` with it. The arguments are the same
-    as for :class:`agents.Agent`.
+    It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
+    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
+    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
+    :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
     """
 
     def __init__(
@@ -183,6 +184,9 @@ class AgentWithTable(Agent):
         super().__init__(observation_space, action_space, seed=seed)
         self.table = Table(self.observation_space, self.n_actions)
 
+    def q_values(self, observation: Any) -> NDArray[np.float64]:
+        return self.table.values.take(self.table.rows(observation, add=False), axis=0)
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return self.table.state_dict()
 
@@ -190,16 +194,3 @@ class AgentWithTable(Agent):
         table = Table(self.observation_space, self.n_actions)
         table.load_state_dict(arrays)
         self.table = table
-
-
-class TabularAgent(AgentWithTable):
-    """The base class of agents that learn Q-values in a table.
-
-    It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
-    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
-    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
-    :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
-    """
-
-    def q_values(self, observation: Any) -> NDArray[np.float64]:
-        return self.table.values.take(self.table.rows(observation, add=False), axis=0)

@@ -7,7 +7,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents._checks import check_n_players, split_observation
+from agents._compatibility import check_n_players
+from agents._observations import split_observation
 from agents.agent import TO_PLAY, Agent
 
 Indices: TypeAlias = NDArray[np.intp]

@@ -8,11 +8,12 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, legal_columns
-from agents.tables import AgentWithTable
+from agents._observations import legal_columns
+from agents.agent import Agent
+from agents.tables import TabularAgent
 
 
-class WinCountAgent(AgentWithTable):
+class WinCountAgent(TabularAgent):
     """An agent that counts, for every observation, how often each action was part of a won episode.
 
     It draws its actions at random, each legal action with a probability in proportion to its count. All counts
@@ -52,6 +53,7 @@ class WinCountAgent(AgentWithTable):
     """
 
     supports_self_play: ClassVar[bool] = False
+    q_values = Agent.q_values  # raises an error, since the table holds counts
 
     def __init__(
         self,
@@ -115,7 +117,7 @@ class WinCountAgent(AgentWithTable):
         The legal alternatives to an action come from the mask that :meth:`act` last received with the same
         observation. If it received no mask, all actions count as legal.
         """
-        column = checked_action(self, "update", action) - self.first_action
+        column = self.checked_action(action, "update") - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), column))
