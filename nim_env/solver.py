@@ -52,7 +52,7 @@ class Solution(UniformPolicy):
         ``heaps`` are positions, shape ``(..., n_heaps)``. The value of an illegal move is -inf.
         """
         legal = self.rules.action_mask(heaps)
-        next_indices = Board(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
+        next_indices = Board(self.rules).next_positions(np.asarray(self.rules.index(heaps))[..., None]) * legal
         return np.where(legal, self.afterstates[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
@@ -225,7 +225,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 def _position_batches(board: Board) -> Iterator[PositionBatch]:
     for indices, layers in board.layers():
         mask = board.masks(indices)
-        next_indices = (board.moved(indices[:, None]) * mask).astype(np.intp, copy=False)
+        next_indices = (board.next_positions(indices[:, None]) * mask).astype(np.intp, copy=False)
         yield PositionBatch(indices, board.heaps(indices), mask, next_indices, layers)
 
 

@@ -178,7 +178,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self._is_self_play = opponent is None
         self._sampler = OpponentSampler(self._board, self._config.policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
-        self._member = -1  # the number of the opponent in its pool, -1 without a pool
+        self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._transitions: tuple[Any, Any] = (None, None)  # the members and weights that P was made for, and P
 
@@ -250,9 +250,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponent = self._sampler.opponents[self._sampler.draw(generator)]
         state = opponent.replies.draw_start(episode.start, self._results, generator) if start is None else start
-        before = self._board.full if start is None and not episode.random_start else state
+        before = self._board.full_heaps if start is None and not episode.random_start else state
         self._replies = opponent.replies
-        self._member = opponent.member
+        self._member_number = opponent.member_number
         self._current = result = self._results[state]
         self._last_states = (before, before)
         self._to_play = 0
@@ -303,6 +303,6 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         info = {"action_mask": result.action_mask.copy(), "illegal_action": result.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
-        if self._member >= 0:
-            info["opponent"] = self._member
+        if self._member_number >= 0:
+            info["opponent"] = self._member_number
         return info

@@ -19,7 +19,7 @@ from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
 from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
-from nim_env.envs._opponents import Opponents, OpponentSampler, Roster
+from nim_env.envs._opponents import GameOpponents, OpponentSampler, Roster
 from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
@@ -44,7 +44,7 @@ class _Games:
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
-    opponents: Opponents
+    opponents: GameOpponents
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -203,7 +203,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._sampler = OpponentSampler(self.board, config.policy, config.start)
         self._config = config
         if self._games is not None:
-            self._games.opponents = self._games.opponents.with_current(self._sampler)
+            self._games.opponents = self._games.opponents.with_sampler(self._sampler)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -263,7 +263,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _agent_step(self, games: _Games, actions: Any) -> States:
         """Returns the states after the agent's actions. A game that was over goes to ``new_game``."""
         checked = checked_actions(actions, self.rules.n_actions, games.is_over)
-        states = self.board.after(games.states, checked)
+        states = self.board.next_states(games.states, checked)
         if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
             states[games.is_over] = self.board.new_game
         if self._config.illegal_action == "raise":
@@ -277,7 +277,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _restart(self, games: _Games, envs: NDArray[np.intp], start: Start, starts: States | None = None) -> None:
         """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        opponents = games.opponents.drawn_for(envs, self._sampler, start, generator)
+        opponents = games.opponents.with_new_opponents(envs, self._sampler, start, generator)
         if starts is None:
             starts = np.full(len(envs), self.board.new_game, dtype=self._state_type)
             if self._is_stochastic:
@@ -294,7 +294,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         is_over = states > 0
         elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
         roster = Roster(self.board, (), self._sampler.opponents)
-        opponents = Opponents(roster, np.zeros(self.num_envs, dtype=np.intp))
+        opponents = GameOpponents(roster, np.zeros(self.num_envs, dtype=np.intp))
         return _Games(states, is_over, is_over.copy(), elapsed_steps, opponents)
 
     def _started_games(self) -> _Games:
@@ -354,7 +354,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             infos["_to_play"] = is_new.copy()
         roster = games.opponents.roster
         if roster.has_members:
-            members = roster.members.take(games.opponents.indices)
+            members = roster.member_numbers.take(games.opponents.indices)
             is_member = is_new & (members >= 0)
             if not roster.former or is_member.any():  # without former opponents, all are members
                 infos["opponent"] = members

@@ -63,7 +63,7 @@ def mixed_exploitability(
     limits.check_size(rules.n_pairs * len(players), limits.POLICY_PAIRS, what, "use a smaller board")
     search = _BeliefSearch(rules, players)
     beliefs = probabilities[None]
-    start = np.array([search.board.full], dtype=np.intp)
+    start = np.array([search.board.full_heaps], dtype=np.intp)
     pool_begins = theory.is_winning(rules, rules.heaps)
     moves = _Moves(np.zeros(1, dtype=np.intp), start) if pool_begins else search.moves_from(start)
     rounds: list[_Round] = []
@@ -178,4 +178,4 @@ class _BeliefSearch:
         return played, positions[first], next_beliefs[first]
 
     def _after(self, positions: NDArray[np.intp], actions: NDArray[np.intp]) -> NDArray[np.intp]:
-        return self.board.moved(positions, actions).astype(np.intp, copy=False)
+        return self.board.next_positions(positions, actions).astype(np.intp, copy=False)
