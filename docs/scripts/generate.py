@@ -131,7 +131,7 @@ ROUTES = {
     "mastery": (
         "nim_env.evaluation.accuracy.Mastery",
         "nim_env.evaluation.accuracy.mastery",
-        "nim_env.evaluation.accuracy.MasteryTable",
+        "nim_env.evaluation.accuracy.MasterySweep",
         "nim_env.solver.PositionBatch",
         "nim_env.solver.iter_positions",
         "nim_env.policies.player.Player",

@@ -58,7 +58,7 @@ class EnvConfig:
         return checked_encoding(self.observation, self.rules)
 
     @cached_property
-    def policy(self) -> Policy | OpponentPool | None:
+    def opponent_policy(self) -> Policy | OpponentPool | None:
         """The opponent, converted to a policy or a pool; ``None`` in self-play."""
         if self.opponent is None:
             return None
@@ -93,7 +93,7 @@ class EnvConfig:
         return self if first_player is None else replace(self, first_player=first_player)
 
 
-def checked_starts(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
+def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The indices of the positions ``options["heaps"]``, for the games in which ``is_reset`` is True.
 
     ``heaps`` has one position for all games or one for each game. Raises ValueError if one of the games would

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice
 from nim_env.board import Board
-from nim_env.envs._config import EnvConfig, checked_starts
+from nim_env.envs._config import EnvConfig, checked_start_states
 from nim_env.envs._results import StepResult, StepResultCache
 from nim_env.rendering import Display, view_of
 
@@ -43,7 +43,7 @@ class SingleGame:
 
     def _state_of_start(self, heaps: Any) -> int | None:
         """Returns the state of the position ``options["heaps"]``, or ``None`` without this option."""
-        return None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
+        return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:
         """Returns the state after an illegal action, or raises InvalidAction, depending on ``illegal_action``."""
@@ -51,7 +51,7 @@ class SingleGame:
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
         return self._board.states_after_illegal(result.state)
 
-    def _rendered(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
+    def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
         """Renders the game. :func:`nim_env.rendering.view_of` describes the arguments."""
         result = self._current_result()
         last_heaps = [self._results[state].heaps.tolist() for state in last_states]

@@ -276,4 +276,4 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         ``"human"``, it updates the window and returns ``None``.
         """
         self._current_result()  # raises an error before the first reset
-        return self._rendered(self._to_play, [self._previous.state])
+        return self._render_game(self._to_play, [self._previous.state])

@@ -176,7 +176,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self.observation_space = self.encoding.space
         self.action_space = Discrete(self._n_actions)
         self._is_self_play = opponent is None
-        self._sampler = OpponentSampler(self._board, self._config.policy, self._config.start)
+        self._sampler = OpponentSampler(self._board, self._config.opponent_policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
         self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
@@ -198,7 +198,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         object cannot play at all. After an error the environment still has its old opponent.
         """
         config = self._config.with_opponent(opponent)
-        self._sampler = OpponentSampler(self._board, config.policy, config.start)
+        self._sampler = OpponentSampler(self._board, config.opponent_policy, config.start)
         self._config = config
 
     @property
@@ -217,7 +217,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a
         table), or if the number of positions times actions is above 100,000.
         """
-        policy = self._config.policy
+        policy = self._config.opponent_policy
         members, weights = members_of(policy)
         if self._config.observation != "index":
             raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
@@ -296,7 +296,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         ``"human"``, it updates the window and returns ``None``.
         """
         self._current_result()  # raises an error before the first reset
-        return self._rendered(self._to_play if self._is_self_play else None, self._last_states)
+        return self._render_game(self._to_play if self._is_self_play else None, self._last_states)
 
     def _get_info(self, result: StepResult) -> dict[str, Any]:
         """The information that ``reset`` and ``step`` return."""

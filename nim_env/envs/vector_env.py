@@ -18,7 +18,7 @@ from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
+from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_start_states
 from nim_env.envs._opponents import GameOpponents, OpponentSampler, Roster
 from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
@@ -181,7 +181,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._is_stochastic = opponent is not None or random_start
         self.board = batch_board(self.rules)
         self._observations = shared_instance(Observations, self.board, self.encoding)
-        self._sampler = OpponentSampler(self.board, self._config.policy, self._config.start)
+        self._sampler = OpponentSampler(self.board, self._config.opponent_policy, self._config.start)
         self._all_games = np.ones(self.num_envs, dtype=np.bool_)
         # states are indices if the board has tables, and for indices NumPy requires np.intp on 32-bit platforms
         self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
@@ -200,7 +200,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         config = self._config.with_opponent(opponent)
         if opponent is self.opponent:  # a pool that has grown: its members keep their numbers
             return
-        self._sampler = OpponentSampler(self.board, config.policy, config.start)
+        self._sampler = OpponentSampler(self.board, config.opponent_policy, config.start)
         self._config = config
         if self._games is not None:
             self._games.opponents = self._games.opponents.with_sampler(self._sampler)
@@ -220,7 +220,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
-        starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
+        starts = None if heaps is None else checked_start_states(heaps, self.rules, reset_mask)
         self._sampler.refresh_for_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)

@@ -62,10 +62,10 @@ def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalActio
     """Returns how well a policy plays: its moves in every winning position are compared with the winning moves."""
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
-    table = MasteryTable(rules)
+    sweep = MasterySweep(rules)
     for batch in batches:
-        table.add_batch(batch, batch.moves_of(player))
-    return table.mastery()
+        sweep.add_batch(batch, batch.moves_of(player))
+    return sweep.result()
 
 
 def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any]) -> NDArray[np.float64]:
@@ -82,7 +82,7 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
     return (chances * is_winning).sum(axis=1) / (chances.sum(axis=1) + moves.illegal)
 
 
-class MasteryTable:
+class MasterySweep:
     """Collects what :func:`mastery` needs during a sweep, batch by batch.
 
     Args:
@@ -101,18 +101,18 @@ class MasteryTable:
         """Adds the moves of the policy in the positions of a batch, which follows all smaller positions."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
-        right = winning_move_probabilities(moves, is_winning)
-        self._winning_probabilities[batch.indices[is_won]] = right[is_won]
+        probabilities = winning_move_probabilities(moves, is_winning)
+        self._winning_probabilities[batch.indices[is_won]] = probabilities[is_won]
         self._illegal_probabilities[batch.indices] = moves.illegal
         # the policy moves in winning positions, and its opponent can make any move in losing ones
         is_possible = np.where(is_won[:, None], moves.probabilities, batch.action_mask) > 0
-        errs = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
-        self._is_mistake[batch.indices] = errs
+        has_mistake = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
+        self._is_mistake[batch.indices] = has_mistake
         for layer in batch.layers:
             is_beaten = is_possible[layer] & self._is_beaten[batch.next_indices[layer]]
-            self._is_beaten[batch.indices[layer]] = errs[layer] | is_beaten.any(axis=1)
+            self._is_beaten[batch.indices[layer]] = has_mistake[layer] | is_beaten.any(axis=1)
 
-    def mastery(self) -> Mastery:
+    def result(self) -> Mastery:
         """Returns the result, after all batches were added."""
         is_won = ~np.isnan(self._winning_probabilities)
         n_won = int(is_won.sum())

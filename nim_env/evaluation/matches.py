@@ -88,29 +88,30 @@ def play_match(
         weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent"),
     )
     generator = np.random.default_rng(seed)
-    movers = np.arange(games) % 2
+    movers = np.arange(games) % 2  # the player who moves first in each game, 0 for policy and 1 for opponent
     if moves_first is not None:
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
-    own, other = (
+    member, other_member = (  # the number of the pool's member in each game
         generator.choice(len(players), games, p=chances) if len(players) > 1 else np.zeros(games, np.int64)
         for players, chances in strategies
     )
     wins = 0
     for i, player in enumerate(strategies[0][0]):
-        for j, reply in enumerate(strategies[1][0]):
-            of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH_ENTRIES):
-                wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
+        for j, other in enumerate(strategies[1][0]):
+            pair_movers = movers[(member == i) & (other_member == j)]
+            for part in chunks(len(pair_movers), rules.n_actions, size=limits.MATCH_ENTRIES):
+                rewards = _play_games(rules, (player, other), pair_movers[part], generator)
+                wins += int((rewards > 0).sum())
     return MatchResult(wins, games)
 
 
-def _rewards(
+def _play_games(
     rules: NimRules,
     players: tuple[Player, Player],
     movers: NDArray[np.int64],
     generator: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """The rewards of player 0 in one game for each entry of ``movers``, which says who moves first."""
+    """Plays a game for each entry of ``movers``, who moves first, and returns the rewards of player 0."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
     while (is_running := rewards == 0).any():

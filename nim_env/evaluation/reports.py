@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nim_env._internal import limits
 from nim_env._internal.checks import checked_integer
 from nim_env.board import Board
-from nim_env.evaluation.accuracy import Mastery, MasteryTable, ValueAccuracy, ValueFunction, value_accuracy
+from nim_env.evaluation.accuracy import Mastery, MasterySweep, ValueAccuracy, ValueFunction, value_accuracy
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, iter_positions
@@ -129,16 +129,16 @@ def report(
     batches = iter_positions(rules)
     remedy = "use the functions for single metrics, such as evaluation.mastery"
     limits.check_size(rules.n_positions, limits.REPORTED_POSITIONS, f"positions of {rules}", remedy)
-    table = MasteryTable(rules)
+    sweep = MasterySweep(rules)
     response = ExpectedReturns(rules)
     wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]
     for batch in batches:
         moves = batch.moves_of(player)
-        table.add_batch(batch, moves)
+        sweep.add_batch(batch, moves)
         response.add_batch(batch, None, moves)
         for opponent, against in zip(opponents, wins, strict=True):
             against.add_batch(batch, moves, batch.moves_of(opponent))
-    mastery = table.mastery()
+    mastery = sweep.result()
     exploitabilities = (response.going_second + response.going_first) / 2
     from_start = [float(against.going_first[-1] + against.going_second[-1]) / 2 for against in wins]
     accuracy = None if values is None else value_accuracy(rules, values)
@@ -157,12 +157,13 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
+    """Yields the groups that have positions. Losing positions have the winning probability NaN in ``mastery``."""
     board = Board(rules)
-    number = board.heap_sums(lambda sizes: sizes > 0)  # of nonempty heaps
+    n_nonempty = board.heap_sums(lambda sizes: sizes > 0)
     is_endgame = board.heap_sums(lambda sizes: sizes > 1) <= 1
     is_lost = np.isnan(mastery.winning_probabilities)
     for n_heaps, endgame in product(range(1, rules.n_heaps + 1), (False, True)):
-        is_member = (number == n_heaps) & (is_endgame == endgame)
+        is_member = (n_nonempty == n_heaps) & (is_endgame == endgame)
         won = np.flatnonzero(is_member & ~is_lost)
         lost = np.flatnonzero(is_member & is_lost)
         if len(won) + len(lost):

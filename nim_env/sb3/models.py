@@ -77,12 +77,7 @@ class ModelPolicy(PolicyAttributes):
     ) -> None:
         if not isinstance(model, BaseAlgorithm):
             raise TypeError(f"model must be a Stable-Baselines3 model; got a {type(model).__name__}")
-        for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
-            normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
-            if normalization is not None and normalization.norm_obs:
-                raise ValueError(
-                    "model must be trained without normalized observations; use VecNormalize with norm_obs=False"
-                )
+        _check_no_normalization(model, env)
         self.rules, self.encoding = (
             env.get_attr(name)[0] if isinstance(env, VecEnv) else getattr(env.unwrapped, name)
             for name in ("rules", "encoding")
@@ -92,12 +87,7 @@ class ModelPolicy(PolicyAttributes):
         self.use_masking = self._is_trained_with_masks if use_masking is None else use_masking
         self.discount: float | None = getattr(model, "gamma", None)
         self._network: BasePolicy = model.policy
-        found = [attribute for attribute in _SCORES if hasattr(self._network, attribute)]
-        if not found or isinstance(model, RecurrentPPO):
-            raise TypeError(
-                f"model must choose by the position alone, as PPO and DQN do; got a {type(model).__name__}"
-            )
-        self._scored_by = found[0]  # not the function itself, which could not be pickled
+        self._scored_by = _scored_by(model)  # not the function itself, which could not be pickled
         self._is_actor_critic = self._scored_by == "get_distribution"
         self._learns_q_values = self._scored_by in ("q_net", "quantile_net")
         observation_space = self._network.observation_space
@@ -164,11 +154,11 @@ class ModelPolicy(PolicyAttributes):
 
     def _values(self, heaps: NDArray[np.int64]) -> NDArray[np.float64]:
         if self._is_actor_critic:
-            return self._ask(lambda network, observations: network.predict_values(observations)[:, 0], heaps)
+            return self._evaluate(lambda network, observations: network.predict_values(observations)[:, 0], heaps)
         return np.where(self.rules.action_mask(heaps) != 0, self._scores(heaps), -np.inf).max(axis=-1)
 
     def _scores(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        return self._ask(_SCORES[self._scored_by], heaps)
+        return self._evaluate(_SCORES[self._scored_by], heaps)
 
     def snapshot(self) -> Policy:
         """Returns a copy of the policy that later training does not change.
@@ -184,13 +174,36 @@ class ModelPolicy(PolicyAttributes):
         copied._network = type(self._network).load(file, device="cpu")  # type: ignore[arg-type]
         return copied
 
-    def _ask(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
+    def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns ``function(network, observations)`` for positions, whose leading dimensions are flattened."""
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         with torch.no_grad():
             output = function(self._network, self._network.obs_to_tensor(encoded)[0])
         return output.cpu().numpy().astype(np.float64)
+
+
+def _check_no_normalization(model: BaseAlgorithm, env: Any) -> None:
+    """Raises ValueError if the model was trained on normalized observations."""
+    for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
+        normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
+        if normalization is not None and normalization.norm_obs:
+            raise ValueError(
+                "model must be trained without normalized observations; use VecNormalize with norm_obs=False"
+            )
+
+
+def _scored_by(model: BaseAlgorithm) -> str:
+    """Returns the attribute of the model's network that decides how it scores actions, a key of ``_SCORES``.
+
+    Raises TypeError if the network has none of them or is recurrent.
+    """
+    found = [attribute for attribute in _SCORES if hasattr(model.policy, attribute)]
+    if not found or isinstance(model, RecurrentPPO):
+        raise TypeError(
+            f"model must choose by the position alone, as PPO and DQN do; got a {type(model).__name__}"
+        )
+    return found[0]
 
 
 def load_model(path: str | Path) -> BaseAlgorithm:
