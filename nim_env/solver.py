@@ -39,13 +39,6 @@ class Solution(UniformPolicy):
     rules: NimRules
     afterstates: NDArray[np.float64] = field(repr=False)
 
-    def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """Returns the values of positions to the player who has just moved there, float64 of shape ``(...)``.
-
-        ``heaps`` are positions, shape ``(..., n_heaps)``.
-        """
-        return self.afterstates[self.rules.index(heaps)]
-
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns the value of each move to the player who makes it, float64 of shape ``(..., n_actions)``.
 
