@@ -9,7 +9,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._checks import agent_observation_space, checked_action
+from agents._observations import agent_observation_space
 
 TO_PLAY = "to_play"
 """The key in the infos of a Gymnasium environment in which the agent plays both sides.
@@ -148,7 +148,7 @@ class Agent(ABC):
         """
         masks = [None] * len(observations) if action_masks is None else action_masks
         actions = [self.act(*each, explore=explore) for each in zip(observations, masks, strict=True)]
-        return np.array([checked_action(self, "act", action) for action in actions], np.int64)
+        return np.array([self.checked_action(action, "act") for action in actions], np.int64)
 
     @abstractmethod
     def update(
@@ -201,6 +201,20 @@ class Agent(ABC):
         actions, rewards, terminated = (np.asarray(column).tolist() for column in (actions, rewards, terminated))
         for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):
             self.update(*transition)
+
+    def checked_action(self, action: Any, method: str) -> int:
+        """Returns an action as an int, after checking that it is an integer (TypeError) and in range (ValueError).
+
+        ``method`` names the method that returned or got the action, for the error message.
+        """
+        if type(action) is int and 0 <= action - self.first_action < self.n_actions:
+            return action
+        is_integer = np.asarray(action).dtype.kind in "iu"
+        if is_integer and action in self.action_space:
+            return int(action)
+        error = ValueError if is_integer else TypeError
+        name = f"the action of {type(self).__name__}.{method}"
+        raise error(f"{name} must be an integer in {self.action_space}; got {action!r}")
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
         """Called by :func:`train` after each training episode, even if an error has interrupted the episode.

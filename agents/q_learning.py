@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, legal_columns
+from agents._observations import legal_columns
 from agents.tables import TabularAgent
 
 # added to the values of illegal actions; np.where and -inf would make training 1.1 times slower
@@ -83,7 +83,7 @@ class QLearningAgent(TabularAgent):
         """Chooses the best legal action, or while exploring an ε-greedy one. ``ties`` decides between equals."""
         legal = legal_columns(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
-        epsilon = self._current("epsilon") if explore else 0.0
+        epsilon = self._current_value("epsilon") if explore else 0.0
         if uniform < epsilon:
             return legal[int(uniform / epsilon * len(legal))] + self.first_action
         values = self.table.get(observation)
@@ -96,7 +96,7 @@ class QLearningAgent(TabularAgent):
     def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.integer]:
         n = len(observations)
         random = self.generator.random
-        epsilon = self._current("epsilon") if explore else 0.0
+        epsilon = self._current_value("epsilon") if explore else 0.0
         if epsilon == 1.0:
             masks = np.ones((n, self.n_actions)) if action_masks is None else np.asarray(action_masks)
             return uniform_choice(masks != 0, random(n)) + self.first_action
@@ -128,7 +128,7 @@ class QLearningAgent(TabularAgent):
         the legal actions of the next observation. If the episode has terminated, or if no action is legal, V(s′)
         is 0. If it was only truncated, V(s′) counts as usual.
         """
-        column = checked_action(self, "update", action) - self.first_action
+        column = self.checked_action(action, "update") - self.first_action
         target = float(reward)
         if not math.isfinite(target):
             raise ValueError(f"reward must be finite; got {reward!r}")
@@ -136,8 +136,8 @@ class QLearningAgent(TabularAgent):
             values = self.table.get(next_observation)
             legal = legal_columns(next_action_mask, self.n_actions, may_be_empty=True)
             next_value = self.next_value_sign * max([values[column] for column in legal], default=0.0)
-            target += self._current("gamma") * next_value
-        learning_rate = self._current("learning_rate")
+            target += self._current_value("gamma") * next_value
+        learning_rate = self._current_value("learning_rate")
         row = self.table.row(observation)
         old = self.table.values.item(row, column)
         self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
@@ -155,15 +155,15 @@ class QLearningAgent(TabularAgent):
 
         A pair of an observation and an action that occurs several times is updated each time.
         """
-        learning_rate = self._current("learning_rate")
+        learning_rate = self._current_value("learning_rate")
         targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=BELOW_LEGAL)
         is_terminal = np.asarray(terminated, np.bool_)  # as integers, 0 and 1 would be taken for indices
         targets[(targets == BELOW_LEGAL) | is_terminal] = 0.0  # no future, or no legal action
-        targets *= self._current("gamma") * self.next_value_sign
+        targets *= self._current_value("gamma") * self.next_value_sign
         targets += rewards
         if np.count_nonzero(np.isfinite(targets)) < len(targets):
             raise ValueError(f"rewards must be finite; got {rewards!r}")
-        rows = self.table.rows(observations, add=True)
+        rows = self.table.rows(observations)
         columns = np.subtract(actions, self.first_action)
         try:
             pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
@@ -171,14 +171,14 @@ class QLearningAgent(TabularAgent):
             raise type(error)(f"actions must be integers in {self.action_space}; got {actions!r}") from None
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
-    def _current(self, name: str) -> float:
+    def _current_value(self, name: str) -> float:
         """Returns the value of a hyperparameter at this point of the training run."""
         value = getattr(self, name)
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
         """Returns the values of ``n`` observations, shape ``(n_actions, n)``; illegal ones are the lowest."""
-        values = self.table.values.take(self.table.rows(observations), axis=0)
+        values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
         return np.ascontiguousarray(values.T)  # NumPy is faster along long rows

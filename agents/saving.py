@@ -40,7 +40,9 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
         "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
-        "arguments": {name: _plain(each(now) if callable(each) else each) for name, each in arguments.items()},
+        "arguments": {
+            name: _json_value(each(now) if callable(each) else each) for name, each in arguments.items()
+        },
         "generator": agent.generator.bit_generator.state,
     }
     text = json.dumps(description)
@@ -109,10 +111,10 @@ def _space_to_json(space: Space[Any]) -> dict[str, Any]:
     kind = type(space).__name__
     if kind not in SPACE_ARGUMENTS:
         raise TypeError(f"a {kind} space cannot be saved, only {', '.join(SPACE_ARGUMENTS)}; got {space}")
-    return {"kind": kind, **{name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}}
+    return {"kind": kind, **{name: _json_value(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}}
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Converts a NumPy value to a value that JSON has, and returns any other value unchanged."""
     if isinstance(value, np.dtype):
         return value.name

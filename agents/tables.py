@@ -69,7 +69,7 @@ class Table:
         """The number of rows in use. In a hash table, this is the number of known observations."""
         return len(self._rows) if self._dense_shape is None else len(self.values)
 
-    def row(self, observation: Any, add: bool = True) -> int:
+    def row(self, observation: Any, *, add: bool = True) -> int:
         """Returns the row of one observation, as an index into ``values``.
 
         If the observation is new to a hash table, it gets a row. With ``add=False`` it does not, and the result is
@@ -86,15 +86,15 @@ class Table:
         key = (array + 0.0 if self._is_float else array).tobytes()  # + 0.0 turns -0.0 into 0.0
         row = self._rows.get(key)
         if row is None:
-            row = int(self.rows(array[None], add)[0])
+            row = int(self.rows(array[None], add=add)[0])
             if self._dense_shape is not None:
                 self._rows[key] = row
         return row
 
-    def rows(self, observations: Any, add: bool = False) -> NDArray[np.intp]:
+    def rows(self, observations: Any, *, add: bool = True) -> NDArray[np.intp]:
         """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
 
-        This is :meth:`row` for many observations, except that by default new observations do not get a row.
+        This is :meth:`row` for many observations. To read values only, pass ``add=False``.
         """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
@@ -136,7 +136,7 @@ class Table:
 
         Raises TypeError or ValueError if the observation is not in the space.
         """
-        return self.values[self.row(observation, False)].tolist()
+        return self.values[self.row(observation, add=False)].tolist()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns copies of the table's arrays, for saving.
@@ -169,12 +169,13 @@ class Table:
         self.values = np.concatenate([values, self.values]) if self._dense_shape is None else values.copy()
 
 
-class AgentWithTable(Agent):
-    """The base class of agents that learn in a table, whatever the numbers in it mean.
+class TabularAgent(Agent):
+    """The base class of agents that learn in a table, usually Q-values.
 
-    It adds the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column
-    for each action, and defines :meth:`state_dict` and :meth:`load_state_dict` with it. The arguments are the same
-    as for :class:`agents.Agent`.
+    It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
+    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
+    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
+    :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
     """
 
     def __init__(
@@ -183,6 +184,9 @@ class AgentWithTable(Agent):
         super().__init__(observation_space, action_space, seed=seed)
         self.table = Table(self.observation_space, self.n_actions)
 
+    def q_values(self, observation: Any) -> NDArray[np.float64]:
+        return self.table.values.take(self.table.rows(observation, add=False), axis=0)
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return self.table.state_dict()
 
@@ -190,16 +194,3 @@ class AgentWithTable(Agent):
         table = Table(self.observation_space, self.n_actions)
         table.load_state_dict(arrays)
         self.table = table
-
-
-class TabularAgent(AgentWithTable):
-    """The base class of agents that learn Q-values in a table.
-
-    It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
-    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
-    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
-    :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
-    """
-
-    def q_values(self, observation: Any) -> NDArray[np.float64]:
-        return self.table.values.take(self.table.rows(observation), axis=0)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents._checks import check_n_players, check_spaces, checked_action, split_observation
+from agents._compatibility import check_n_players, check_spaces
+from agents._observations import split_observation
 from agents.agent import TO_PLAY, Agent
 from agents.vector_training import EndedEpisodes, vector_episodes
 
@@ -192,7 +193,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     length = 0
     is_over = False
     while not is_over:
-        action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
+        action = agent.checked_action(agent.act(observation, mask, explore=True), "act")
         pending[player] = observation, action
         observation, reward, terminated, truncated, info = env.step(action)
         length += 1
@@ -242,7 +243,7 @@ def _aec_episode(agent_of: dict[str, Agent], env: Any, seed: int | None) -> tupl
             env.step(None)
             continue
         agent = agent_of[player]
-        action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
+        action = agent.checked_action(agent.act(observation, mask, explore=True), "act")
         pending[player] = observation, action
         env.step(action)
         length += 1

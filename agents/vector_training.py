@@ -7,7 +7,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents._checks import check_n_players, split_observation
+from agents._compatibility import check_n_players
+from agents._observations import split_observation
 from agents.agent import TO_PLAY, Agent
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -54,7 +55,7 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
     returns = np.zeros(env.num_envs)
     lengths = np.zeros(env.num_envs, np.int64)
     last = None
-    for step in vector_steps(agent, env, n_players, observed_by(agent, observations, infos)):
+    for step in vector_steps(agent, env, n_players, copy_observed(agent, observations, infos)):
         rewards = step.rewards
         if n_players == 2:  # the rewards of player 0
             rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
@@ -81,9 +82,9 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
     """Acts in all environments at once and yields each step. It handles all autoreset modes."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
-    any_actions = np.full(env.num_envs, agent.first_action, np.int64)
+    default_actions = np.full(env.num_envs, agent.first_action, np.int64)
     while True:
-        actions = any_actions.copy()
+        actions = default_actions.copy()
         envs = has_acted.nonzero()[0]
         if envs.size:
             observations, masks = rows_of(observed[:2], envs)
@@ -92,11 +93,11 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
-        after = following = observed_by(agent, observations, infos)
+        after = following = copy_observed(agent, observations, infos)
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            after = with_rows(following, ended, finally_observed_by(agent, infos, ended))
+            after = with_rows(following, ended, copy_final_observed(agent, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
-            reset = observed_by(agent, *env.reset(options={"reset_mask": is_over}))
+            reset = copy_observed(agent, *env.reset(options={"reset_mask": is_over}))
             following = with_rows(following, ended, rows_of(reset, ended))
         opponent_rewards = -rewards
         if n_players == 2:
@@ -108,7 +109,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 
 
-def observed_by(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
+def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
     """Copies what the environments returned. By default all actions are legal and player 0 is to move."""
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
@@ -118,14 +119,14 @@ def observed_by(agent: Agent, observations: Any, infos: dict[str, Any]) -> Obser
     return Observed(observations, masks, to_play)
 
 
-def finally_observed_by(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
+def copy_final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
     """Returns what was observed at the end of the episodes, which same-step mode puts into the infos."""
     final = infos["final_obs"][ended].tolist()
     final_infos = infos.get("final_info", {})
     known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
     if isinstance(final[0], dict):
-        return observed_by(agent, {key: np.array([each[key] for each in final]) for key in final[0]}, known)
-    return observed_by(agent, np.array(final), known)
+        return copy_observed(agent, {key: np.array([each[key] for each in final]) for key in final[0]}, known)
+    return copy_observed(agent, np.array(final), known)
 
 
 def rows_of(columns: Iterable[NDArray[Any]], envs: Indices) -> Columns:

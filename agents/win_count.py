@@ -8,11 +8,12 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, legal_columns
-from agents.tables import AgentWithTable
+from agents._observations import legal_columns
+from agents.agent import Agent
+from agents.tables import TabularAgent
 
 
-class WinCountAgent(AgentWithTable):
+class WinCountAgent(TabularAgent):
     """An agent that counts, for every observation, how often each action was part of a won episode.
 
     It draws its actions at random, each legal action with a probability in proportion to its count. All counts
@@ -52,6 +53,7 @@ class WinCountAgent(AgentWithTable):
     """
 
     supports_self_play: ClassVar[bool] = False
+    q_values = Agent.q_values  # raises an error, since the table holds counts
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class WinCountAgent(AgentWithTable):
         Returns:
             The count of each action, float64 of shape ``(..., n_actions)``.
         """
-        return self.table.values.take(self.table.rows(observation), axis=0) + 1
+        return self.table.values.take(self.table.rows(observation, add=False), axis=0) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """Draws a legal action in proportion to the counts, whether it explores or not."""
@@ -115,7 +117,7 @@ class WinCountAgent(AgentWithTable):
         The legal alternatives to an action come from the mask that :meth:`act` last received with the same
         observation. If it received no mask, all actions count as legal.
         """
-        column = checked_action(self, "update", action) - self.first_action
+        column = self.checked_action(action, "update") - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), column))

@@ -52,7 +52,7 @@ def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
         if path.suffix == ".zip":
             from nim_env.sb3 import load_policy as load_model  # not at the top: most scripts run without PyTorch
 
-            player = load_model(path, rules, use_masking=True)
+            player = load_model(path, rules)
         elif path.suffix == ".pt":
             from learn_the_rule.network import load_policy
 

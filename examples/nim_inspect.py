@@ -1,7 +1,7 @@
 r"""Evaluates language models on Nim with Inspect: a task, and a script that prints the exact metrics of its logs.
 
-In each sample of the task, the model chooses a move in one position. An option -T sets an argument of
-nim_env.NimRules or nim_env.text.positions.
+In each sample of the task, the model chooses a move in one position. The options -T heaps, max_take and misere set
+the game, and -T style the prompts. With -T number=200, the samples are 200 winning positions drawn with -T seed.
 
     pip install -e . inspect-ai openai
     export LOCAL_API_KEY=none LOCAL_BASE_URL=http://localhost:8000/v1
@@ -36,7 +36,7 @@ FAULTS = ("no_move", "cut", "refused", "illegal")
 def nim(heaps="1-3-5", max_take=None, misere=True, style="nim", number=None, seed=0) -> Task:
     """Returns the Inspect task, with one sample for each position."""
     try:
-        rows = text.positions(rules_of(heaps, max_take, misere), style, number, seed)
+        rows = data_set(rules_of(heaps, max_take, misere), style, number, seed)
     except (TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from error  # Inspect shows it in one line
     samples = [Sample(input=r["prompt"], target=r["winning_moves"], metadata={"heaps": r["heaps"]}) for r in rows]
@@ -46,6 +46,13 @@ def nim(heaps="1-3-5", max_take=None, misere=True, style="nim", number=None, see
 def rules_of(heaps: str, max_take: int | None, misere: bool) -> NimRules:
     """Returns the rules for heaps written as in ``1-3-5``."""
     return NimRules(map(int, re.findall(r"\d+", str(heaps))), max_take, misere)
+
+
+def data_set(rules: NimRules, style: str, number: int | None, seed: int) -> list[dict]:
+    """Returns all positions with their prompts, or ``number`` winning positions."""
+    return (
+        text.positions(rules, style) if number is None else text.winning_positions(rules, number, style, seed=seed)
+    )
 
 
 @scorer(metrics={name: [mean()] for name in (*FAULTS, "winning")})
@@ -83,7 +90,7 @@ class Log:
         self.name = f"{log.eval.model}, {args['style']}"
         self.rules = rules_of(args.pop("heaps"), args.pop("max_take"), args.pop("misere"))
         self.is_sample = args["number"] is not None
-        rows = text.positions(self.rules, **args)
+        rows = data_set(self.rules, **args)
         self.heaps = np.array([row["heaps"] for row in rows])
         self.answers = np.full((len(rows), log.eval.config.epochs or 1), "", dtype=object)
         self.verdicts = np.full(self.answers.shape, "missing", dtype=object)

@@ -69,7 +69,7 @@ class Board:
         n = rules.n_positions
         self.n_positions = n
         self.n_states = 2 * n + 1
-        self.full = n - 1
+        self.full_heaps = n - 1
         self.new_game = n
         self.opponent_took_last = n + 1
         self._offsets = np.array(rules.offsets, dtype=np.int64)
@@ -81,7 +81,7 @@ class Board:
 
     def positions(self, states: Any) -> Any:
         """Returns the index of each state's position."""
-        return np.minimum(states % self.opponent_took_last, self.full, dtype=np.int64)
+        return np.minimum(states % self.opponent_took_last, self.full_heaps, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
         """Returns the heap sizes of each state, int64 of shape ``(..., n_heaps)``."""
@@ -95,7 +95,7 @@ class Board:
         """Returns whether an illegal action of the mover has ended each game, bool of shape ``(...)``."""
         return states > self.opponent_took_last
 
-    def after_illegal(self, positions: Any) -> Any:
+    def states_after_illegal(self, positions: Any) -> Any:
         """Returns the states after illegal actions of the mover in positions, which are given by their indices."""
         return self.opponent_took_last + positions
 
@@ -117,7 +117,7 @@ class Board:
             masks[part] = self.rules.action_mask(self.heaps(states[part])) | is_over[:, None]
         return masks
 
-    def moved(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
+    def next_positions(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
         """Returns the indices of the positions after legal actions.
 
         Without ``actions`` it returns the positions after every action: for positions of shape ``(n, 1)``, indices
@@ -125,21 +125,21 @@ class Board:
         """
         return positions - self._offsets[actions]
 
-    def after(self, states: States, actions: NDArray[np.int64]) -> States:
+    def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the states after actions of the mover, shape ``(n,)``.
 
         If a game is over, the state after it is ``new_game``.
         """
         positions = self.positions(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
-        after = self.moved(positions, actions)
-        np.copyto(after, self.after_illegal(positions), where=is_illegal)
+        after = self.next_positions(positions, actions)
+        np.copyto(after, self.states_after_illegal(positions), where=is_illegal)
         np.copyto(after, self.new_game, where=self.is_over(states))
         return after
 
-    def after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
+    def states_after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
         """Returns the states after legal actions of the opponent in games in progress."""
-        after = self.moved(self.positions(states), actions)
+        after = self.next_positions(self.positions(states), actions)
         return np.where(after == 0, self.opponent_took_last, after)
 
     def sample_positions(self, generator: np.random.Generator, size: int | None = None) -> Any:
@@ -213,16 +213,16 @@ class TabulatedBoard(Board):
     rewards = _from_table(Board.rewards)
     masks = _from_table(Board.masks)
 
-    def after(self, states: States, actions: NDArray[np.int64]) -> States:
+    def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the states after actions, from a table of all states and actions if they are few enough."""
         if not self._has_next_states:
-            return super().after(states, actions)
+            return super().next_states(states, actions)
         return self._next_states[states * self._n_actions + actions]
 
     @cached_property
     def _next_states(self) -> States:
         states = np.arange(self.n_states, dtype=np.int64).repeat(self._n_actions)
-        return super().after(states, np.tile(np.arange(self._n_actions), self.n_states))
+        return super().next_states(states, np.tile(np.arange(self._n_actions), self.n_states))
 
 
 def _with_last_result(method: Any) -> Any:

@@ -39,20 +39,13 @@ class Solution(UniformPolicy):
     rules: NimRules
     afterstates: NDArray[np.float64] = field(repr=False)
 
-    def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """Returns the values of positions to the player who has just moved there, float64 of shape ``(...)``.
-
-        ``heaps`` are positions, shape ``(..., n_heaps)``.
-        """
-        return self.afterstates[self.rules.index(heaps)]
-
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns the value of each move to the player who makes it, float64 of shape ``(..., n_actions)``.
 
         ``heaps`` are positions, shape ``(..., n_heaps)``. The value of an illegal move is -inf.
         """
         legal = self.rules.action_mask(heaps)
-        next_indices = Board(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
+        next_indices = Board(self.rules).next_positions(np.asarray(self.rules.index(heaps))[..., None]) * legal
         return np.where(legal, self.afterstates[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
@@ -225,7 +218,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 def _position_batches(board: Board) -> Iterator[PositionBatch]:
     for indices, layers in board.layers():
         mask = board.masks(indices)
-        next_indices = (board.moved(indices[:, None]) * mask).astype(np.intp, copy=False)
+        next_indices = (board.next_positions(indices[:, None]) * mask).astype(np.intp, copy=False)
         yield PositionBatch(indices, board.heaps(indices), mask, next_indices, layers)
 
 
@@ -259,15 +252,15 @@ def expected_value(
     Args:
         batch: The positions.
         layer: The slice of the batch.
-        values: The value of every position by its index, shape ``(..., n_positions)``.
+        values: The value of every position by its index, shape ``(n_positions,)``.
         moves: The probabilities of the moves in the batch.
         illegal_value: The value of an illegal action.
 
     Returns:
-        The means, float64 of shape ``(..., n_layer)``.
+        The means, float64 of shape ``(n_layer,)``.
     """
     weights = moves.probabilities[layer]
     illegal = moves.illegal[layer]
-    next_values = values.take(batch.next_indices[layer], axis=-1)
+    next_values = values.take(batch.next_indices[layer])
     total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
     return total / (weights.sum(axis=-1) + illegal)

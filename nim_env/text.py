@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation, theory
 from nim_env._internal.checks import checked_choice
@@ -65,30 +65,45 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
     )
 
 
-def positions(
-    rules: NimRules, style: Style = "nim", number: int | None = None, seed: int | None = None
-) -> list[dict[str, Any]]:
-    """Returns the positions of a board as a data set: a list of dictionaries that can be stored as JSON.
+def positions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
+    """Returns every position that is not over as a data set: a list of dictionaries that can be stored as JSON.
 
     Args:
         rules: The game, with at most 26 heaps and at least one winning position.
         style: The wording of the prompts.
-        number: ``None`` for every position that is not over, in the order of the indices. An integer draws this
-            many winning positions, the same ones as :func:`nim_env.evaluation.sampled_mastery` with this seed.
-            This also works for boards with too many positions to list.
-        seed: The seed of the draw.
 
     Returns:
-        A dictionary for each position, with the keys ``prompt``, ``heaps`` (the sizes), ``won`` (whether the
-        position is winning) and ``winning_moves``, such as ``["B 3"]``.
+        A dictionary for each position, in the order of the indices, with the keys ``prompt``, ``heaps`` (the
+        sizes), ``won`` (whether the position is winning) and ``winning_moves``, such as ``["B 3"]``.
 
     Raises:
         ValueError: If no position is winning, or there are too many heaps or positions.
     """
-    if number is None:
-        heaps = rules.all_positions()[1:]
-    else:
-        heaps = evaluation.sample_positions(rules, number, np.random.default_rng(seed))
+    return _data_set(rules, rules.all_positions()[1:], style)
+
+
+def winning_positions(
+    rules: NimRules, n: int, style: Style = "nim", *, seed: int | None = None
+) -> list[dict[str, Any]]:
+    """Returns a sample of winning positions as a data set, for boards with too many positions to list.
+
+    The positions are the same as in :func:`nim_env.evaluation.sampled_mastery` with this ``n`` and ``seed``, and
+    the dictionaries have the same keys as in :func:`positions`.
+
+    Args:
+        rules: The game, with at most 26 heaps.
+        n: The number of positions, at least 1.
+        style: The wording of the prompts.
+        seed: The seed of the draw.
+
+    Raises:
+        ValueError: If fewer than one in 10,000 positions is winning, or there are too many heaps.
+    """
+    heaps = evaluation.sample_winning_positions(rules, n, np.random.default_rng(seed))
+    return _data_set(rules, heaps, style)
+
+
+def _data_set(rules: NimRules, heaps: NDArray[np.int64], style: Style) -> list[dict[str, Any]]:
     rows = []
     for sizes, wins in zip(heaps.tolist(), theory.winning_action_mask(rules, heaps), strict=True):
         moves = [rules.moves[action] for action in np.flatnonzero(wins)]

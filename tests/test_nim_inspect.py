@@ -113,7 +113,7 @@ def test_samples_of_a_large_board_have_wilson_intervals_and_paired_differences(t
     rules = NimRules((30,) * 20, max_take=5)
     logs, wins = [], []
     for style, period in (("nim", 3), ("numbers", 4)):
-        rows = text.positions(rules, style, number=40, seed=5)
+        rows = text.winning_positions(rules, 40, style, seed=5)
         wins.append(np.arange(40) % period > 0)
         answers = {
             row["prompt"]: f"Move: {row['winning_moves'][0]}" if wins_it else "I do not know."

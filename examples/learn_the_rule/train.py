@@ -85,7 +85,7 @@ def main(args: Args) -> dict[str, Any]:
         rules, board = NimRules((size,) * n_heaps, args.max_take, args.misere), f"{n_heaps} × {size}"
         mastery = evaluation.sampled_mastery(rules, NetworkPolicy(network, rules), N_POSITIONS, generator)
         row[board] = mastery.expert
-        lost = evaluation.sample_positions(rules, N_POSITIONS, generator, winning=False)
+        lost = evaluation.sample_losing_positions(rules, N_POSITIONS, generator)
         if (n_heaps, size) == OUTCOME_BOARD:
             right = np.concatenate([predict(network, mastery.positions) > 0, predict(network, lost) < 0])
             row[f"{board}, outcome"] = float(right.mean())

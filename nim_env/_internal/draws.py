@@ -32,7 +32,7 @@ def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
     return np.asarray((cumulative <= thresholds[..., None]).sum(axis=-1))
 
 
-def draw_equal(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
+def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
     """Does the same as :func:`draw`, but faster, for weights of 0 and 1, shape ``(n_rows, n_columns)``."""
     counts = np.count_nonzero(weights, axis=1)
     before = counts.cumsum() - counts  # the number of ones in earlier rows
@@ -109,7 +109,9 @@ class AliasLists:
             return drawn
         return np.where(scaled - slots < self.keep[slots], drawn, self.aliases[slots])[()]
 
-    def mapped(self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]) -> AliasLists:
+    def map_items(
+        self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]
+    ) -> AliasLists:
         """Returns lists in which every item and alias is replaced by ``function(lists, items)``.
 
         ``lists`` holds the number of the list that each item belongs to.
@@ -119,17 +121,17 @@ class AliasLists:
         aliases = items if self.keep is None else function(lists, self.aliases)
         return AliasLists(self.counts, items, aliases, self.keep)
 
-    def redirected(self, one: Any, other: Any) -> AliasLists:
-        """Returns a copy in which list ``one`` is the same as list ``other``. Both can be arrays of lists."""
+    def with_list_replaced(self, number: Any, by: Any) -> AliasLists:
+        """Returns a copy in which the list ``number`` is the same as the list ``by``. Both can be arrays."""
         lists = copy.copy(self)
         lists.counts = self.counts.copy()
-        lists.counts[one] = self.counts[other]
+        lists.counts[number] = self.counts[by]
         lists.first = self.first.copy()
-        lists.first[one] = self.first[other]
+        lists.first[number] = self.first[by]
         return lists
 
 
-def joined(parts: Sequence[AliasLists]) -> AliasLists:
+def concatenated(parts: Sequence[AliasLists]) -> AliasLists:
     """Returns the lists of all parts, one part after another."""
     counts = np.concatenate([part.counts for part in parts])
     items = np.concatenate([part.items for part in parts])

@@ -34,6 +34,7 @@ from nim_env.check.programs import (
 from nim_env.check.values import QFunction, entries_by_pair, find_values, lookup_function, q_table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
+from nim_env.policies.functions import from_heap_size
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
@@ -157,7 +158,7 @@ def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
 
-        return load_policy(path, rules)
+        return load_policy(path, rules, use_masking=None)  # as in training
     if path.suffix == ".json":
         rows = json.loads(path.read_text(encoding="utf-8"))
         return {(tuple(heaps), (heap, count)): value for heaps, heap, count, value in rows}
@@ -284,7 +285,7 @@ def _policy_of_function(
 
     if len(required) > 1:
         return policies.FunctionPolicy(ask)
-    return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
+    return from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
 def _hint(candidate: Any, name: str) -> str:

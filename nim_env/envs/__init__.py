@@ -7,15 +7,15 @@ A step of one game calls, with the module of each part on the right::
         FixedReplies.draw                    _replies: the state after the opponent's reply, from a list
             ReplyLists.of_state              _reply_distribution: makes the list at the first visit
                 ReplyDistribution.weights    _reply_distribution: queries the opponent's policy
-        StepResults[state]                   _results: everything that the step returns
+        StepResultCache[state]               _results: everything that the step returns
             Board.heaps, Board.rewards, ...  board: at the first visit
 
 A step of many games calls the same with arrays::
 
     NimVectorEnv.step                        vector_env
-        Board.after                          board: the states after the actions
-        Opponents.reply                      _opponents
-            Opponents.drawn_for              _opponents: who plays the games that begin
+        Board.next_states                    board: the states after the actions
+        GameOpponents.reply                  _opponents
+            GameOpponents.with_new_opponents _opponents: who plays the games that begin
             Roster.draw_replies              _opponents
                 FixedReplies.draw_batch      _replies
                     AliasLists.draw          _internal.draws: the states after the replies

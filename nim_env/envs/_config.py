@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from nim_env._internal.checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.envs._reply_distribution import Start
-from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player, checked_pool
+from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player
+from nim_env.policies.weighted import checked_pool
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
@@ -25,7 +26,7 @@ class EnvConfig:
     """The arguments of an environment, which are checked here.
 
     ``opponent`` is ``None`` in self-play and in PettingZoo's environment. If there is an opponent,
-    ``first_player`` is ``"random"`` by default.
+    ``first_player`` is ``"random"`` by default, or ``"agent"`` with ``random_start``.
     """
 
     rules: NimRules
@@ -43,8 +44,13 @@ class EnvConfig:
                 raise ValueError(f"first_player={self.first_player!r} needs an opponent; omit it in self-play")
             return
         if self.first_player is None:
-            object.__setattr__(self, "first_player", "random")
+            object.__setattr__(self, "first_player", "agent" if self.random_start else "random")
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
+        if self.random_start and self.first_player != "agent":
+            raise ValueError(
+                f"first_player={self.first_player!r} cannot be combined with random_start=True, since the agent "
+                "moves first from a random position; omit one of them"
+            )
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -52,7 +58,7 @@ class EnvConfig:
         return checked_encoding(self.observation, self.rules)
 
     @cached_property
-    def policy(self) -> Policy | OpponentPool | None:
+    def opponent_policy(self) -> Policy | OpponentPool | None:
         """The opponent, converted to a policy or a pool; ``None`` in self-play."""
         if self.opponent is None:
             return None
@@ -87,7 +93,7 @@ class EnvConfig:
         return self if first_player is None else replace(self, first_player=first_player)
 
 
-def checked_starts(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
+def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The indices of the positions ``options["heaps"]``, for the games in which ``is_reset`` is True.
 
     ``heaps`` has one position for all games or one for each game. Raises ValueError if one of the games would

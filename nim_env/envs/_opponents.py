@@ -2,7 +2,7 @@
 
 When a game begins, an :class:`OpponentSampler` draws its opponent: a policy, or a member of a pool. The opponent
 plays to the end of the game, even if ``set_opponent`` replaces the sampler in the meantime or the pool removes the
-member. In a vector environment, :class:`Opponents` says who plays each game.
+member. In a vector environment, :class:`GameOpponents` says who plays each game.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nim_env._internal import limits
-from nim_env._internal.draws import AliasLists, joined
+from nim_env._internal.draws import AliasLists, concatenated
 from nim_env.board import Board, States
 from nim_env.envs._replies import Replies, replies_of
 from nim_env.envs._reply_distribution import STARTS, Start, start_index
@@ -30,11 +30,11 @@ class Opponent:
 
     Attributes:
         replies: Its replies.
-        member: Its number in its pool, or -1 if it is not from a pool.
+        member_number: Its number in its pool, or -1 if it is not from a pool.
     """
 
     replies: Replies
-    member: int
+    member_number: int
 
 
 class OpponentSampler:
@@ -53,7 +53,7 @@ class OpponentSampler:
         self._board = board
         self._pool = source if isinstance(source, OpponentPool) else None
         self._policy = None if isinstance(source, OpponentPool) else source
-        self._members = range(0)  # the numbers of the opponents, as of the last check
+        self._numbers = range(0)  # the numbers of the opponents, as of the last check
         self._start: Start | None = None  # the start of the last check
         self.opponents: tuple[Opponent, ...] = ()
         self.refresh(start)
@@ -63,21 +63,21 @@ class OpponentSampler:
 
         Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
         """
-        members = range(-1, 0) if self._pool is None else self._pool.numbers
-        if start == self._start and members == self._members:
+        numbers = range(-1, 0) if self._pool is None else self._pool.numbers
+        if start == self._start and numbers == self._numbers:
             return
         opponents = self.opponents
-        if members != self._members:
+        if numbers != self._numbers:
             policies = (self._policy,) if self._pool is None else self._pool.policies
-            known = {opponent.member: opponent for opponent in opponents}
+            known = {opponent.member_number: opponent for opponent in opponents}
             opponents = tuple(
-                known.get(member) or Opponent(replies_of(self._board, policy), member)
-                for member, policy in zip(members, policies, strict=True)
+                known.get(number) or Opponent(replies_of(self._board, policy), number)
+                for number, policy in zip(numbers, policies, strict=True)
             )
         for opponent in opponents:
             opponent.replies.check_start(start)
         self.opponents = opponents
-        self._members = members
+        self._numbers = numbers
         self._start = start
 
     def refresh_for_episode(self, start: Start) -> None:
@@ -104,7 +104,7 @@ class Roster:
     Attributes:
         board: The argument; so are ``former`` and ``current``.
         everyone: The former opponents, and then the current ones.
-        members: The number of each of them in its pool, int64, -1 for a policy.
+        member_numbers: The number of each of them in its pool, int64, -1 for a policy.
         has_members: Whether one of them is a member of a pool.
         single: If a single policy plays all games, its replies. Otherwise ``None``.
     """
@@ -114,8 +114,8 @@ class Roster:
         self.former = former
         self.current = current
         self.everyone = former + current
-        self.members = np.array([opponent.member for opponent in self.everyone], dtype=np.int64)
-        self.has_members = bool((self.members >= 0).any())
+        self.member_numbers = np.array([opponent.member_number for opponent in self.everyone], dtype=np.int64)
+        self.has_members = bool((self.member_numbers >= 0).any())
         is_single = len(current) == 1 and not former and not self.has_members
         self.single = current[0].replies if is_single else None
         self._n_lists = board.n_states + len(STARTS)  # of each opponent
@@ -140,16 +140,20 @@ class Roster:
     def _lists(self, start: Start) -> AliasLists | None:
         """The lists of everyone, joined; ``None`` if an opponent is queried or the lists are too large."""
         if start not in self._joined_lists:
-            parts = [each.replies.batch_lists for each in self.everyone]
-            lists = [part.all_lists for part in parts if part is not None]
-            is_joined = len(lists) == len(parts) and sum(map(len, lists)) <= limits.JOINED_REPLIES
-            first = np.arange(len(parts)) * self._n_lists  # the first list of each opponent
-            new_game, index = first + self.board.new_game, first + start_index(self.board, start)
-            self._joined_lists[start] = joined(lists).redirected(new_game, index) if is_joined else None
+            self._joined_lists[start] = self._joined(start)
         return self._joined_lists[start]
 
+    def _joined(self, start: Start) -> AliasLists | None:
+        parts = [opponent.replies.batch_lists for opponent in self.everyone]
+        lists = [part.all_lists for part in parts if part is not None]
+        if len(lists) < len(parts) or sum(map(len, lists)) > limits.JOINED_REPLIES:
+            return None
+        first = np.arange(len(parts)) * self._n_lists  # the first list of each opponent
+        new_game = first + self.board.new_game
+        return concatenated(lists).with_list_replaced(new_game, first + start_index(self.board, start))
 
-class Opponents(NamedTuple):
+
+class GameOpponents(NamedTuple):
     """The opponent of each game of a vector environment. Methods return a new object.
 
     Attributes:
@@ -162,7 +166,7 @@ class Opponents(NamedTuple):
 
     def reply(
         self, states: States, sampler: OpponentSampler, start: Start, generator: Generator
-    ) -> tuple[States, Opponents]:
+    ) -> tuple[States, GameOpponents]:
         """Draws opponents for the games that begin, and then the replies in all games.
 
         Returns the states after the replies, and the opponents.
@@ -171,21 +175,23 @@ class Opponents(NamedTuple):
         if self.roster.single is None:
             games = (states == self.roster.board.new_game).nonzero()[0]
             if len(games):
-                opponents = self.drawn_for(games, sampler, start, generator)
+                opponents = self.with_new_opponents(games, sampler, start, generator)
         return opponents.roster.draw_replies(states, opponents.indices, start, generator), opponents
 
-    def drawn_for(self, games: Indices, sampler: OpponentSampler, start: Start, generator: Generator) -> Opponents:
+    def with_new_opponents(
+        self, games: Indices, sampler: OpponentSampler, start: Start, generator: Generator
+    ) -> GameOpponents:
         """Returns the opponents after new ones are drawn for the games with these indices."""
         sampler.refresh(start)
-        opponents = self.with_current(sampler)
+        opponents = self.with_sampler(sampler)
         roster = opponents.roster
         if roster.single is not None:
             return opponents
         indices = opponents.indices.copy()
         indices[games] = len(roster.former) + sampler.draw(generator, len(games))
-        return Opponents(roster, indices)
+        return GameOpponents(roster, indices)
 
-    def with_current(self, sampler: OpponentSampler) -> Opponents:
+    def with_sampler(self, sampler: OpponentSampler) -> GameOpponents:
         """Returns the same opponents, in a roster with the sampler's opponents as the current ones."""
         roster = self.roster
         if not roster.former and roster.current is sampler.opponents:
@@ -198,4 +204,4 @@ class Opponents(NamedTuple):
         new = Roster(roster.board, former, sampler.opponents)
         index_of = {opponent: index for index, opponent in enumerate(new.everyone)}
         new_indices = np.array([index_of.get(opponent, -1) for opponent in roster.everyone], dtype=np.intp)
-        return Opponents(new, new_indices.take(self.indices))
+        return GameOpponents(new, new_indices.take(self.indices))

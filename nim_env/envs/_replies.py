@@ -18,7 +18,7 @@ from nim_env._internal.caching import StateCache, shared_instance
 from nim_env._internal.limits import chunks
 from nim_env.board import Board, States, TabulatedBoard
 from nim_env.envs._reply_distribution import ReplyDistribution, ReplyLists, Start
-from nim_env.envs._results import StepResults
+from nim_env.envs._results import StepResultCache
 from nim_env.policies import MixturePolicy, OpponentPool, Policy, PolicyAttributes, TabularPolicy
 
 
@@ -46,15 +46,15 @@ class Replies:
         if start in ("opponent", "random") and not self._distribution.is_opening.any():
             raise self._distribution.no_opening()
 
-    def draw_start(self, start: Start, results: StepResults, generator: np.random.Generator) -> int:
+    def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
         """Draws the state in which the agent makes its first move, in a single game."""
         if start == "anywhere":
             return int(self.board.sample_positions(generator))
         if start == "opponent" or (start == "random" and generator.random() < 0.5):
             return self.draw(self.board.new_game, results, generator)
-        return self.board.full
+        return self.board.full_heaps
 
-    def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
+    def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
         """Draws the state after the reply in a single game. In the state ``new_game`` it is an opening move."""
         result = results[state]
         weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
@@ -68,7 +68,7 @@ class Replies:
         board = self.board
         uniforms = generator.random(len(states))
         is_new = states == board.new_game
-        after = np.where(is_new, board.full, states)
+        after = np.where(is_new, board.full_heaps, states)
         is_moving = (states > 0) & (states < board.n_positions)
         if start == "anywhere":
             after[is_new] = board.sample_positions(generator, int(is_new.sum()))
@@ -107,7 +107,7 @@ class FixedReplies(Replies):
         if start in ("opponent", "random"):
             self._cache[self.board.new_game]  # raises an error if there is no opening move
 
-    def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:  # noqa: ARG002
+    def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:  # noqa: ARG002
         n_slots, states, aliases, keep = self._cache[state]
         scaled = generator.random() * n_slots
         slot = int(scaled)
@@ -128,7 +128,7 @@ class MixtureReplies(Replies):
         self._members: Any = None  # the members and weights that the replies were made for
         self._current: Replies
 
-    def draw(self, state: int, results: StepResults, generator: np.random.Generator) -> int:
+    def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
         return self._updated().draw(state, results, generator)
 
     def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:

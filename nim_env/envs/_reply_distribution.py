@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._internal import limits
-from nim_env._internal.draws import AliasLists, alias_lists, draw, draw_equal, joined
+from nim_env._internal.draws import AliasLists, alias_lists, concatenated, draw, draw_uniformly
 from nim_env._internal.limits import chunks
 from nim_env.board import Board, States
 from nim_env.policies import Player, Policy
@@ -49,7 +49,7 @@ class ReplyDistribution:
     def __init__(self, board: Board, policy: Policy | None) -> None:
         self.board = board
         self.policy = policy
-        self.is_opening = np.array(board.rules.offsets) != board.full
+        self.is_opening = np.array(board.rules.offsets) != board.full_heaps
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
         """Returns numbers in proportion to the probabilities of the actions: shape ``(..., n_actions)``.
@@ -73,8 +73,8 @@ class ReplyDistribution:
         """Draws replies in proportion to their weights, and returns the states after them."""
         if not weights.any(axis=-1).all():
             raise self.no_opening()
-        actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
-        return self.board.after_reply(states, actions)
+        actions = draw_uniformly(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
+        return self.board.states_after_reply(states, actions)
 
     def no_opening(self) -> ValueError:
         """Returns the error for an opponent that cannot move first."""
@@ -122,7 +122,7 @@ class ReplyLists:
             index = start_index(self._board, start)
             if not self.all_lists.counts[index]:
                 raise self._distribution.no_opening()
-            lists = self._by_start[start] = self.all_lists.redirected(self._board.new_game, index)
+            lists = self._by_start[start] = self.all_lists.with_list_replaced(self._board.new_game, index)
         return lists
 
     @cached_property
@@ -134,19 +134,19 @@ class ReplyLists:
         over = np.arange(board.opponent_took_last, board.n_states, dtype=np.int64)
         opened = self._new_lists(moving[-1:])
         # full heaps have as many slots as the opening moves, so both players start equally often
-        both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
+        both = concatenated([opened.map_items(lambda _, states: np.full_like(states, board.full_heaps)), opened])
         either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
-        anywhere = AliasLists(np.array([board.full]), moving[:-1])
+        anywhere = AliasLists(np.array([board.full_heaps]), moving[:-1])
         by_start = [_unchanged(moving[-2:-1]), opened, either, anywhere]  # in the order of STARTS
-        return joined([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
+        return concatenated([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
         """Makes a list for each of ``states``."""
         if self._distribution.policy is None:
             return _unchanged(states)
-        after = self._board.after_reply
+        after = self._board.states_after_reply
         weights = self._distribution.weights(states)
-        return alias_lists(weights).mapped(lambda lists, actions: after(states[lists], actions))
+        return alias_lists(weights).map_items(lambda lists, actions: after(states[lists], actions))
 
 
 def start_index(board: Board, start: Start) -> int:

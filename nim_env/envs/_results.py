@@ -49,17 +49,17 @@ class StepResult:
         self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
 
 
-class StepResults(StateCache[StepResult]):
+class StepResultCache(StateCache[StepResult]):
     """The :class:`StepResult` of each state that single games have reached."""
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._arguments = board, encoding
-        n_bytes = encoding.encode(board.heaps(board.full)).nbytes
+        n_bytes = encoding.encode(board.heaps(board.full_heaps)).nbytes
         n_bytes += 1_000 + 20 * (board.rules.n_heaps + board.rules.n_actions)
         super().__init__(partial(StepResult, board, encoding), n_bytes)
 
     def __reduce__(self) -> Any:
-        return shared_instance, (StepResults, *self._arguments)  # copied and unpickled environments share them
+        return shared_instance, (StepResultCache, *self._arguments)  # copied and unpickled environments share them
 
 
 class Observations:

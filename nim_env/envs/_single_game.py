@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice
 from nim_env.board import Board
-from nim_env.envs._config import EnvConfig, checked_starts
-from nim_env.envs._results import StepResult, StepResults
+from nim_env.envs._config import EnvConfig, checked_start_states
+from nim_env.envs._results import StepResult, StepResultCache
 from nim_env.rendering import Display, view_of
 
 
@@ -31,7 +31,7 @@ class SingleGame:
         self._n_actions = self.rules.n_actions
         self._board = shared_instance(Board, self.rules)
         self._offsets = self.rules.offsets
-        self._results = shared_instance(StepResults, self._board, self.encoding)
+        self._results = shared_instance(StepResultCache, self._board, self.encoding)
         self._current: StepResult | None = None  # None before the first reset
         self._to_play = 0  # 0 or 1
 
@@ -43,15 +43,15 @@ class SingleGame:
 
     def _state_of_start(self, heaps: Any) -> int | None:
         """Returns the state of the position ``options["heaps"]``, or ``None`` without this option."""
-        return None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
+        return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:
         """Returns the state after an illegal action, or raises InvalidAction, depending on ``illegal_action``."""
         if self._config.illegal_action == "raise":
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
-        return self._board.after_illegal(result.state)
+        return self._board.states_after_illegal(result.state)
 
-    def _rendered(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
+    def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
         """Renders the game. :func:`nim_env.rendering.view_of` describes the arguments."""
         result = self._current_result()
         last_heaps = [self._results[state].heaps.tolist() for state in last_states]

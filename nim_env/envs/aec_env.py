@@ -169,7 +169,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             self._np_random = seeding.np_random(seed)[0]
         if start is None and self._config.random_start:
             start = int(self._board.sample_positions(self._np_random))
-        self._current = self._previous = self._results[self._board.full if start is None else start]
+        self._current = self._previous = self._results[self._board.full_heaps if start is None else start]
         self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
@@ -276,4 +276,4 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         ``"human"``, it updates the window and returns ``None``.
         """
         self._current_result()  # raises an error before the first reset
-        return self._rendered(self._to_play, [self._previous.state])
+        return self._render_game(self._to_play, [self._previous.state])

@@ -123,8 +123,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
       - a ``nim_env.OpponentPool``, from which a member is drawn for each episode;
       - ``None`` for self-play.
     - ``first_player=None``: who moves first, ``"agent"``, ``"opponent"``, or ``"random"`` for either of them with
-      equal probability. ``None`` is the same as ``"random"``. The argument is ignored with ``random_start``, and
-      it cannot be set in self-play.
+      equal probability. ``None`` is the same as ``"random"``, or as ``"agent"`` with ``random_start``, which
+      allows no other value. The argument cannot be set in self-play.
     - ``random_start=False``: whether every episode starts from a position drawn uniformly from all positions
       except the empty one ("exploring starts").
     - ``observation="heaps"``: the encoding that the agent observes, ``"heaps"``, ``"one_hot"``, ``"bits"``,
@@ -176,9 +176,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self.observation_space = self.encoding.space
         self.action_space = Discrete(self._n_actions)
         self._is_self_play = opponent is None
-        self._sampler = OpponentSampler(self._board, self._config.policy, self._config.start)
+        self._sampler = OpponentSampler(self._board, self._config.opponent_policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
-        self._member = -1  # the number of the opponent in its pool, -1 without a pool
+        self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._transitions: tuple[Any, Any] = (None, None)  # the members and weights that P was made for, and P
 
@@ -198,7 +198,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         object cannot play at all. After an error the environment still has its old opponent.
         """
         config = self._config.with_opponent(opponent)
-        self._sampler = OpponentSampler(self._board, config.policy, config.start)
+        self._sampler = OpponentSampler(self._board, config.opponent_policy, config.start)
         self._config = config
 
     @property
@@ -217,7 +217,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a
         table), or if the number of positions times actions is above 100,000.
         """
-        policy = self._config.policy
+        policy = self._config.opponent_policy
         members, weights = members_of(policy)
         if self._config.observation != "index":
             raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
@@ -250,9 +250,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponent = self._sampler.opponents[self._sampler.draw(generator)]
         state = opponent.replies.draw_start(episode.start, self._results, generator) if start is None else start
-        before = self._board.full if start is None and not episode.random_start else state
+        before = self._board.full_heaps if start is None and not episode.random_start else state
         self._replies = opponent.replies
-        self._member = opponent.member
+        self._member_number = opponent.member_number
         self._current = result = self._results[state]
         self._last_states = (before, before)
         self._to_play = 0
@@ -296,13 +296,13 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         ``"human"``, it updates the window and returns ``None``.
         """
         self._current_result()  # raises an error before the first reset
-        return self._rendered(self._to_play if self._is_self_play else None, self._last_states)
+        return self._render_game(self._to_play if self._is_self_play else None, self._last_states)
 
     def _get_info(self, result: StepResult) -> dict[str, Any]:
         """The information that ``reset`` and ``step`` return."""
         info = {"action_mask": result.action_mask.copy(), "illegal_action": result.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
-        if self._member >= 0:
-            info["opponent"] = self._member
+        if self._member_number >= 0:
+            info["opponent"] = self._member_number
         return info

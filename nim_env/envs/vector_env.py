@@ -18,8 +18,8 @@ from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
-from nim_env.envs._opponents import Opponents, OpponentSampler, Roster
+from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_start_states
+from nim_env.envs._opponents import GameOpponents, OpponentSampler, Roster
 from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
@@ -44,7 +44,7 @@ class _Games:
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
-    opponents: Opponents
+    opponents: GameOpponents
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -181,7 +181,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._is_stochastic = opponent is not None or random_start
         self.board = batch_board(self.rules)
         self._observations = shared_instance(Observations, self.board, self.encoding)
-        self._sampler = OpponentSampler(self.board, self._config.policy, self._config.start)
+        self._sampler = OpponentSampler(self.board, self._config.opponent_policy, self._config.start)
         self._all_games = np.ones(self.num_envs, dtype=np.bool_)
         # states are indices if the board has tables, and for indices NumPy requires np.intp on 32-bit platforms
         self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
@@ -200,10 +200,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         config = self._config.with_opponent(opponent)
         if opponent is self.opponent:  # a pool that has grown: its members keep their numbers
             return
-        self._sampler = OpponentSampler(self.board, config.policy, config.start)
+        self._sampler = OpponentSampler(self.board, config.opponent_policy, config.start)
         self._config = config
         if self._games is not None:
-            self._games.opponents = self._games.opponents.with_current(self._sampler)
+            self._games.opponents = self._games.opponents.with_sampler(self._sampler)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -220,7 +220,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
-        starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
+        starts = None if heaps is None else checked_start_states(heaps, self.rules, reset_mask)
         self._sampler.refresh_for_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
@@ -263,7 +263,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _agent_step(self, games: _Games, actions: Any) -> States:
         """Returns the states after the agent's actions. A game that was over goes to ``new_game``."""
         checked = checked_actions(actions, self.rules.n_actions, games.is_over)
-        states = self.board.after(games.states, checked)
+        states = self.board.next_states(games.states, checked)
         if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
             states[games.is_over] = self.board.new_game
         if self._config.illegal_action == "raise":
@@ -277,7 +277,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _restart(self, games: _Games, envs: NDArray[np.intp], start: Start, starts: States | None = None) -> None:
         """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        opponents = games.opponents.drawn_for(envs, self._sampler, start, generator)
+        opponents = games.opponents.with_new_opponents(envs, self._sampler, start, generator)
         if starts is None:
             starts = np.full(len(envs), self.board.new_game, dtype=self._state_type)
             if self._is_stochastic:
@@ -294,7 +294,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         is_over = states > 0
         elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
         roster = Roster(self.board, (), self._sampler.opponents)
-        opponents = Opponents(roster, np.zeros(self.num_envs, dtype=np.intp))
+        opponents = GameOpponents(roster, np.zeros(self.num_envs, dtype=np.intp))
         return _Games(states, is_over, is_over.copy(), elapsed_steps, opponents)
 
     def _started_games(self) -> _Games:
@@ -354,7 +354,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             infos["_to_play"] = is_new.copy()
         roster = games.opponents.roster
         if roster.has_members:
-            members = roster.members.take(games.opponents.indices)
+            members = roster.member_numbers.take(games.opponents.indices)
             is_member = is_new & (members >= 0)
             if not roster.former or is_member.any():  # without former opponents, all are members
                 infos["opponent"] = members

@@ -36,7 +36,8 @@ from nim_env.evaluation.matches import (
     MatchResult,
     SampledMastery,
     play_match,
-    sample_positions,
+    sample_losing_positions,
+    sample_winning_positions,
     sampled_mastery,
 )
 from nim_env.evaluation.outcomes import payoff_matrix, win_probabilities, win_probability
@@ -63,7 +64,8 @@ __all__ = [
     "payoff_matrix",
     "play_match",
     "report",
-    "sample_positions",
+    "sample_losing_positions",
+    "sample_winning_positions",
     "sampled_mastery",
     "value_accuracy",
     "win_probabilities",

@@ -37,9 +37,9 @@ class Mastery:
             It moves first if the full heaps are a winning position, and second if they are a losing one.
         won_positions: The number of winning positions. The empty position does not count.
         mistake_indices: The indices of the mistakes in ascending order, ``np.intp`` of shape ``(k,)``.
-        winning_move: The probability of a winning move in each winning position by its index, float64 of shape
-            ``(n_positions,)``. It is NaN in all other positions.
-        illegal_action: The probability of an illegal action in each position by its index, float64 of shape
+        winning_probabilities: The probability of a winning move in each winning position by its index, float64 of
+            shape ``(n_positions,)``. It is NaN in all other positions.
+        illegal_probabilities: The probability of an illegal action in each position by its index, float64 of shape
             ``(n_positions,)``. It is NaN in the empty position.
         rules: The game.
     """
@@ -48,8 +48,8 @@ class Mastery:
     champion: bool
     won_positions: int
     mistake_indices: NDArray[np.intp]
-    winning_move: NDArray[np.float64] = field(repr=False)
-    illegal_action: NDArray[np.float64] = field(repr=False)
+    winning_probabilities: NDArray[np.float64] = field(repr=False)
+    illegal_probabilities: NDArray[np.float64] = field(repr=False)
     rules: NimRules = field(repr=False)
 
     @cached_property
@@ -62,10 +62,10 @@ def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalActio
     """Returns how well a policy plays: its moves in every winning position are compared with the winning moves."""
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
-    table = MasteryTable(rules)
+    sweep = MasterySweep(rules)
     for batch in batches:
-        table.add_batch(batch, batch.moves_of(player))
-    return table.mastery()
+        sweep.add_batch(batch, batch.moves_of(player))
+    return sweep.result()
 
 
 def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any]) -> NDArray[np.float64]:
@@ -82,8 +82,8 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
     return (chances * is_winning).sum(axis=1) / (chances.sum(axis=1) + moves.illegal)
 
 
-class MasteryTable:
-    """Collects the figures of :func:`mastery` during a sweep, batch by batch.
+class MasterySweep:
+    """Collects what :func:`mastery` needs during a sweep, batch by batch.
 
     Args:
         rules: The game.
@@ -91,8 +91,8 @@ class MasteryTable:
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
-        self._winning_move = np.full(rules.n_positions, np.nan)
-        self._illegal = np.full(rules.n_positions, np.nan)
+        self._winning_probabilities = np.full(rules.n_positions, np.nan)
+        self._illegal_probabilities = np.full(rules.n_positions, np.nan)
         self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
         # whether the policy can be beaten if it moves first in a winning position, or second in a losing one
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
@@ -101,23 +101,23 @@ class MasteryTable:
         """Adds the moves of the policy in the positions of a batch, which follows all smaller positions."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
-        right = winning_move_probabilities(moves, is_winning)
-        self._winning_move[batch.indices[is_won]] = right[is_won]
-        self._illegal[batch.indices] = moves.illegal
+        probabilities = winning_move_probabilities(moves, is_winning)
+        self._winning_probabilities[batch.indices[is_won]] = probabilities[is_won]
+        self._illegal_probabilities[batch.indices] = moves.illegal
         # the policy moves in winning positions, and its opponent can make any move in losing ones
         is_possible = np.where(is_won[:, None], moves.probabilities, batch.action_mask) > 0
-        errs = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
-        self._is_mistake[batch.indices] = errs
+        has_mistake = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
+        self._is_mistake[batch.indices] = has_mistake
         for layer in batch.layers:
             is_beaten = is_possible[layer] & self._is_beaten[batch.next_indices[layer]]
-            self._is_beaten[batch.indices[layer]] = errs[layer] | is_beaten.any(axis=1)
+            self._is_beaten[batch.indices[layer]] = has_mistake[layer] | is_beaten.any(axis=1)
 
-    def mastery(self) -> Mastery:
+    def result(self) -> Mastery:
         """Returns the result, after all batches were added."""
-        is_won = ~np.isnan(self._winning_move)
+        is_won = ~np.isnan(self._winning_probabilities)
         n_won = int(is_won.sum())
         won = (
-            self._winning_move[rows][is_won[rows]].data
+            self._winning_probabilities[rows][is_won[rows]].data
             for rows in chunks(self._rules.n_positions, self._rules.n_actions)
         )
         return Mastery(
@@ -125,8 +125,8 @@ class MasteryTable:
             champion=not self._is_beaten[-1],  # the full heaps have the last index
             won_positions=n_won,
             mistake_indices=np.flatnonzero(self._is_mistake),
-            winning_move=self._winning_move,
-            illegal_action=self._illegal,
+            winning_probabilities=self._winning_probabilities,
+            illegal_probabilities=self._illegal_probabilities,
             rules=self._rules,
         )
 

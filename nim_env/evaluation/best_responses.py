@@ -12,7 +12,8 @@ from nim_env import theory
 from nim_env._internal import limits
 from nim_env.board import Board
 from nim_env.evaluation.accuracy import winning_move_probabilities
-from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
+from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike
+from nim_env.policies.weighted import weighted_players
 from nim_env.rules import NimRules
 from nim_env.solver import response_values
 
@@ -57,12 +58,12 @@ def mixed_exploitability(
     Raises:
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
     """
-    players, probabilities = checked_strategy(pool, rules, illegal_action=illegal_action, name="pool")
+    players, probabilities = weighted_players(pool, rules, illegal_action=illegal_action, name="pool")
     what = f"positions times actions times policies of {rules}"
     limits.check_size(rules.n_pairs * len(players), limits.POLICY_PAIRS, what, "use a smaller board")
     search = _BeliefSearch(rules, players)
     beliefs = probabilities[None]
-    start = np.array([search.board.full], dtype=np.intp)
+    start = np.array([search.board.full_heaps], dtype=np.intp)
     pool_begins = theory.is_winning(rules, rules.heaps)
     moves = _Moves(np.zeros(1, dtype=np.intp), start) if pool_begins else search.moves_from(start)
     rounds: list[_Round] = []
@@ -177,4 +178,4 @@ class _BeliefSearch:
         return played, positions[first], next_beliefs[first]
 
     def _after(self, positions: NDArray[np.intp], actions: NDArray[np.intp]) -> NDArray[np.intp]:
-        return self.board.moved(positions, actions).astype(np.intp, copy=False)
+        return self.board.next_positions(positions, actions).astype(np.intp, copy=False)

@@ -20,9 +20,9 @@ from nim_env.policies import (
     Player,
     PolicyLike,
     checked_player,
-    checked_strategy,
     sample,
 )
+from nim_env.policies.weighted import weighted_players
 from nim_env.rules import NimRules
 
 
@@ -84,33 +84,34 @@ def play_match(
     """
     games = checked_integer("games", games, 1)
     strategies = (
-        checked_strategy(policy, rules, illegal_action=illegal_action),
-        checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent"),
+        weighted_players(policy, rules, illegal_action=illegal_action),
+        weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent"),
     )
     generator = np.random.default_rng(seed)
-    movers = np.arange(games) % 2
+    movers = np.arange(games) % 2  # the player who moves first in each game, 0 for policy and 1 for opponent
     if moves_first is not None:
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
-    own, other = (
+    member, other_member = (  # the number of the pool's member in each game
         generator.choice(len(players), games, p=chances) if len(players) > 1 else np.zeros(games, np.int64)
         for players, chances in strategies
     )
     wins = 0
     for i, player in enumerate(strategies[0][0]):
-        for j, reply in enumerate(strategies[1][0]):
-            of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH_ENTRIES):
-                wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
+        for j, other in enumerate(strategies[1][0]):
+            pair_movers = movers[(member == i) & (other_member == j)]
+            for part in chunks(len(pair_movers), rules.n_actions, size=limits.MATCH_ENTRIES):
+                rewards = _play_games(rules, (player, other), pair_movers[part], generator)
+                wins += int((rewards > 0).sum())
     return MatchResult(wins, games)
 
 
-def _rewards(
+def _play_games(
     rules: NimRules,
     players: tuple[Player, Player],
     movers: NDArray[np.int64],
     generator: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """The rewards of player 0 in one game for each entry of ``movers``, which says who moves first."""
+    """Plays a game for each entry of ``movers``, who moves first, and returns the rewards of player 0."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
     while (is_running := rewards == 0).any():
@@ -131,38 +132,44 @@ def _rewards(
     return rewards
 
 
-def sample_positions(
-    rules: NimRules, n: int, generator: np.random.Generator, winning: bool = True
-) -> NDArray[np.int64]:
-    """Draws winning positions, each with the same probability.
-
-    A position can be drawn more than once. The empty position is never drawn.
+def sample_winning_positions(rules: NimRules, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draws winning positions, each with the same probability. A position can be drawn more than once.
 
     Args:
         rules: The game.
         n: The number of positions, at least 1.
         generator: The generator, which draws from all positions, 100,000 at a time.
-        winning: False to draw losing positions instead.
 
     Returns:
         The positions, int64 of shape ``(n, n_heaps)``.
 
     Raises:
-        ValueError: If fewer than one in 10,000 positions is of this kind. A game can also have none: a single
-            object in misère play has no winning position.
+        ValueError: If fewer than one in 10,000 positions is winning. A game can also have none, such as a single
+            object in misère play.
     """
+    return _sample_positions(rules, n, generator, is_winning=True)
+
+
+def sample_losing_positions(rules: NimRules, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draws losing positions, except the empty one, as :func:`sample_winning_positions` draws winning ones."""
+    return _sample_positions(rules, n, generator, is_winning=False)
+
+
+def _sample_positions(
+    rules: NimRules, n: int, generator: np.random.Generator, *, is_winning: bool
+) -> NDArray[np.int64]:
     n = checked_integer("n", n, 1)
     found: list[NDArray[np.int64]] = []
     n_found = n_drawn = 0
     while n_found < n:
         for _ in range(100):
             heaps = generator.integers(np.array(rules.heaps) + 1, size=(1_000, rules.n_heaps))
-            heaps = heaps[(theory.is_winning(rules, heaps) == winning) & heaps.any(axis=1)]
+            heaps = heaps[(theory.is_winning(rules, heaps) == is_winning) & heaps.any(axis=1)]
             found.append(heaps[: max(n - n_found, 0)])
             n_found += len(heaps)
         n_drawn += 100_000
         if n_found < min(n, n_drawn / 10_000):
-            kind = "winning" if winning else "losing"
+            kind = "winning" if is_winning else "losing"
             raise ValueError(
                 f"only {n_found} of {n_drawn:,} positions drawn on {rules} are {kind}; use another board"
             )
@@ -174,14 +181,15 @@ class SampledMastery:
     """The result of :func:`sampled_mastery`.
 
     Attributes:
-        expert: The estimate of expert mastery, from 0 to 1: the mean of ``winning_move``.
+        expert: The estimate of expert mastery, from 0 to 1: the mean of ``winning_probabilities``.
         positions: The winning positions that were drawn, int64 of shape ``(n, n_heaps)``.
-        winning_move: The probability of a winning move in each of these positions, float64 of shape ``(n,)``.
+        winning_probabilities: The probability of a winning move in each of these positions, float64 of shape
+            ``(n,)``.
     """
 
     expert: float
     positions: NDArray[np.int64] = field(repr=False)
-    winning_move: NDArray[np.float64] = field(repr=False)
+    winning_probabilities: NDArray[np.float64] = field(repr=False)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Returns the Wilson score interval of expert mastery, as :meth:`MatchResult.interval` does.
@@ -203,12 +211,12 @@ def sampled_mastery(
 ) -> SampledMastery:
     """Estimates expert mastery (:class:`Mastery`) on a board of any size, from sampled winning positions.
 
-    Positions are drawn with :func:`sample_positions`, and their winning moves follow from :mod:`nim_env.theory`.
-    If a policy returns probabilities, the probability of a winning move counts. If it draws its moves instead, it
-    is queried once on each position, and the estimate and its interval are valid too.
+    Positions are drawn with :func:`sample_winning_positions`, and their winning moves follow from
+    :mod:`nim_env.theory`. If a policy returns probabilities, the probability of a winning move counts. If it draws
+    its moves instead, it is queried once on each position, and the estimate and its interval are valid too.
 
-    The figure says nothing about exploitability, since a single mistake can lose every game, and its position may
-    not be in the sample.
+    The estimate says nothing about exploitability, since a single mistake can lose every game, and its position
+    may not be in the sample.
 
     Args:
         rules: The game.
@@ -221,10 +229,10 @@ def sampled_mastery(
         The estimate, with the positions that it comes from.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
-    positions = sample_positions(rules, n, np.random.default_rng(seed))
-    winning_move = np.empty(len(positions))
+    positions = sample_winning_positions(rules, n, np.random.default_rng(seed))
+    winning_probabilities = np.empty(len(positions))
     for part in chunks(len(positions), rules.n_actions):
         heaps = positions[part]
         moves = player.query(heaps, rules.action_mask(heaps))
-        winning_move[part] = winning_move_probabilities(moves, theory.winning_action_mask(rules, heaps))
-    return SampledMastery(fsum(winning_move.data) / len(positions), positions, winning_move)
+        winning_probabilities[part] = winning_move_probabilities(moves, theory.winning_action_mask(rules, heaps))
+    return SampledMastery(fsum(winning_probabilities.data) / len(positions), positions, winning_probabilities)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._internal.checks import checked_bool
-from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
+from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike
+from nim_env.policies.weighted import weighted_players
 from nim_env.rules import NimRules
-from nim_env.solver import ExpectedReturns, ValuesByOrder, expected_value, iter_positions
+from nim_env.solver import ExpectedReturns, ValuesByOrder, iter_positions
 
 
 def win_probability(
@@ -61,21 +63,29 @@ def win_probabilities(
         The probabilities if ``policy`` moves first and if it moves second. In the empty position the game is over.
         In misère play the player to move has won there, in normal play the other one.
     """
-    players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
-    opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
-    batches = iter_positions(rules)
-    games = [[ExpectedReturns(rules, loss=0.0) for _ in opponents] for _ in players]
-    for batch in batches:
-        replies = [batch.moves_of(other) for other in opponents]
-        for player, of_player in zip(players, games, strict=True):
-            moves = batch.moves_of(player)
-            for wins, reply in zip(of_player, replies, strict=True):
-                wins.add_batch(batch, moves, reply)
+    players, own_chances = weighted_players(policy, rules, illegal_action=illegal_action)
+    opponents, other_chances = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")
+    games = _expected_returns(rules, players, opponents, loss=0.0)
     going_first, going_second = np.zeros((2, rules.n_positions))
     for chance, wins in zip(np.outer(own_chances, other_chances).flat, chain(*games), strict=True):
         going_first += chance * wins.going_first
         going_second += chance * wins.going_second
     return ValuesByOrder(going_first, going_second)
+
+
+def _expected_returns(
+    rules: NimRules, players: Sequence[Player], opponents: Sequence[Player], loss: float
+) -> list[list[ExpectedReturns]]:
+    """Returns the expected result of each player against each opponent from every position."""
+    batches = iter_positions(rules)
+    games = [[ExpectedReturns(rules, loss) for _ in opponents] for _ in players]
+    for batch in batches:
+        moves = [batch.moves_of(player) for player in players]
+        replies = moves if opponents is players else [batch.moves_of(opponent) for opponent in opponents]
+        for player_moves, row in zip(moves, games, strict=True):
+            for reply, returns in zip(replies, row, strict=True):
+                returns.add_batch(batch, player_moves, reply)
+    return games
 
 
 def payoff_matrix(
@@ -93,8 +103,8 @@ def payoff_matrix(
     probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) / 2`` is the game in
     which each player moves first with probability ½.
 
-    The memory needed is 8 bytes per position for each ordered pair of policies that meet. The members of a pool
-    count individually.
+    The memory needed is 16 bytes per position for each pair of a row and a column. The members of a pool count
+    individually.
 
     Args:
         rules: The game.
@@ -106,36 +116,34 @@ def payoff_matrix(
         The expected returns of the rows from the full heaps, with a reward of 1 for the winner and -1 for the
         loser: float64 of shape ``(len(rows), len(columns))``, from -1 to 1.
     """
-    populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
+    row_strategies, row_players = _strategies(rules, rows, illegal_action, "rows")
+    column_strategies, column_players = row_strategies, row_players
+    if columns is not None:
+        column_strategies, column_players = _strategies(rules, columns, illegal_action, "columns")
+    games = _expected_returns(rules, row_players, column_players, loss=-1.0)
+    payoffs = np.array([[returns.going_first[-1] for returns in row] for row in games])
+    return _weighted(column_strategies, _weighted(row_strategies, payoffs).T).T
+
+
+_Strategy: TypeAlias = tuple[list[Player], NDArray[np.float64]]
+"""The players of a policy or of a pool, and their probabilities."""
+
+
+def _strategies(
+    rules: NimRules,
+    policies: Sequence[PolicyLike | OpponentPool],
+    illegal_action: IllegalAction | None,
+    name: str,
+) -> tuple[list[_Strategy], list[Player]]:
+    """Returns the strategy of each policy, and the players of all of them in one list."""
     strategies = [
-        [
-            checked_strategy(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
-            for i, policy in enumerate(population)
-        ]
-        for name, population in populations.items()
+        weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
+        for i, policy in enumerate(policies)
     ]
-    players = [list(chain(*(members for members, _ in population))) for population in strategies]
-    batches = iter_positions(rules)
-    # for each population an array [i, j, index]: the return of its policy i, which has just moved to the position
-    # with this index, against policy j of the other population
-    payoffs = [
-        np.full((len(own), len(other), rules.n_positions), rules.terminal_reward)
-        for own, other in zip(players, reversed(players), strict=True)
-    ]
-    for batch in batches:
-        moves = [[batch.moves_of(player) for player in own] for own in players]
-        for layer in batch.layers:
-            for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
-                for i, moves_of_policy in enumerate(own_moves):
-                    returns = expected_value(batch, layer, own[i], moves_of_policy, -1.0)
-                    other[:, i, batch.indices[layer]] = -returns
-    of_rows = _weighted(strategies[0], -payoffs[-1][:, :, -1].T)
-    return _weighted(strategies[-1], of_rows.T).T
+    return strategies, list(chain(*(players for players, _ in strategies)))
 
 
-def _weighted(
-    strategies: Sequence[tuple[list[Player], NDArray[np.float64]]], payoffs: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _weighted(strategies: Sequence[_Strategy], payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Averages the rows of the players of each strategy, weighted by their probabilities."""
     rows = iter(payoffs)
     return np.array([sum(chance * next(rows) for chance in chances) for _, chances in strategies])

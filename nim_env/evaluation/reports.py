@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nim_env._internal import limits
 from nim_env._internal.checks import checked_integer
 from nim_env.board import Board
-from nim_env.evaluation.accuracy import Mastery, MasteryTable, ValueAccuracy, ValueFunction, value_accuracy
+from nim_env.evaluation.accuracy import Mastery, MasterySweep, ValueAccuracy, ValueFunction, value_accuracy
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, iter_positions
@@ -36,7 +36,7 @@ class PositionGroup:
         mistakes: The number of winning positions in which the policy plays a losing move with a positive
             probability.
         expert: The mean probability of a winning move in the winning positions. It is 1.0 if there are none.
-        illegal_action: The mean probability of an illegal action in the positions of the group.
+        illegal_probability: The mean probability of an illegal action in the positions of the group.
         value_accuracy_won: The fraction of the winning positions with a value above 0. It is 1.0 if there are
             none, and ``None`` if the player has no values.
         value_accuracy_lost: The fraction of the losing positions with a value below 0, likewise.
@@ -48,7 +48,7 @@ class PositionGroup:
     lost: int
     mistakes: int
     expert: float
-    illegal_action: float
+    illegal_probability: float
     value_accuracy_won: float | None = None
     value_accuracy_lost: float | None = None
 
@@ -65,7 +65,7 @@ class Report:
         win_probability_random: The win probability against random play, averaged over moving first and second.
         win_probability_take_3: The win probability against ``"take-3"``, likewise.
         win_probability_expert: The win probability against ``"expert"``, likewise.
-        illegal_action: The mean probability of an illegal action over all positions except the empty one.
+        illegal_probability: The mean probability of an illegal action over all positions except the empty one.
         value_accuracy: The accuracy of the player's values. ``None`` if they were not given.
         groups: The metrics of groups of positions, in the order of their first two fields.
             ``pandas.DataFrame(report.groups)`` makes a table of them.
@@ -78,7 +78,7 @@ class Report:
     win_probability_random: float
     win_probability_take_3: float
     win_probability_expert: float
-    illegal_action: float
+    illegal_probability: float
     value_accuracy: ValueAccuracy | None = None
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
@@ -127,18 +127,18 @@ def report(
     player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
     batches = iter_positions(rules)
-    remedy = "use the functions for single figures, such as evaluation.mastery"
+    remedy = "use the functions for single metrics, such as evaluation.mastery"
     limits.check_size(rules.n_positions, limits.REPORTED_POSITIONS, f"positions of {rules}", remedy)
-    table = MasteryTable(rules)
+    sweep = MasterySweep(rules)
     response = ExpectedReturns(rules)
     wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]
     for batch in batches:
         moves = batch.moves_of(player)
-        table.add_batch(batch, moves)
+        sweep.add_batch(batch, moves)
         response.add_batch(batch, None, moves)
         for opponent, against in zip(opponents, wins, strict=True):
             against.add_batch(batch, moves, batch.moves_of(opponent))
-    mastery = table.mastery()
+    mastery = sweep.result()
     exploitabilities = (response.going_second + response.going_first) / 2
     from_start = [float(against.going_first[-1] + against.going_second[-1]) / 2 for against in wins]
     accuracy = None if values is None else value_accuracy(rules, values)
@@ -150,19 +150,20 @@ def report(
         win_probability_random=from_start[0],
         win_probability_take_3=from_start[1],
         win_probability_expert=from_start[2],
-        illegal_action=_mean(mastery.illegal_action[1:]),
+        illegal_probability=_mean(mastery.illegal_probabilities[1:]),
         value_accuracy=accuracy,
         groups=tuple(_position_groups(rules, mastery, accuracy)),
     )
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
+    """Yields the groups that have positions. Losing positions have the winning probability NaN in ``mastery``."""
     board = Board(rules)
-    number = board.heap_sums(lambda sizes: sizes > 0)  # of nonempty heaps
+    n_nonempty = board.heap_sums(lambda sizes: sizes > 0)
     is_endgame = board.heap_sums(lambda sizes: sizes > 1) <= 1
-    is_lost = np.isnan(mastery.winning_move)
+    is_lost = np.isnan(mastery.winning_probabilities)
     for n_heaps, endgame in product(range(1, rules.n_heaps + 1), (False, True)):
-        is_member = (number == n_heaps) & (is_endgame == endgame)
+        is_member = (n_nonempty == n_heaps) & (is_endgame == endgame)
         won = np.flatnonzero(is_member & ~is_lost)
         lost = np.flatnonzero(is_member & is_lost)
         if len(won) + len(lost):
@@ -172,8 +173,8 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
                 won=len(won),
                 lost=len(lost),
                 mistakes=int(is_member[mastery.mistake_indices].sum()),
-                expert=_mean(mastery.winning_move[won]),
-                illegal_action=_mean(mastery.illegal_action[is_member]),
+                expert=_mean(mastery.winning_probabilities[won]),
+                illegal_probability=_mean(mastery.illegal_probabilities[is_member]),
                 value_accuracy_won=None if accuracy is None else _mean(accuracy.values[won] > 0),
                 value_accuracy_lost=None if accuracy is None else _mean(accuracy.values[lost] < 0),
             )

@@ -18,34 +18,25 @@ Functions and environments that take a policy accept any of these:
 pair ``(heap, count)``.
 
 - ``base``: what a policy is, and the attributes that it can have.
+- ``built_in``: random play, perfect play, and taking a fixed number of objects.
+- ``functions``: policies that call a function.
 - ``player``: a policy whose answers are checked, and what its illegal actions do.
-- ``built_in``, ``functions`` and ``tables``: the policies that need no other one.
-- ``arguments``: from a name, a policy or a callable to a policy or a player.
-- ``pool`` and ``composite``: policies made from other policies.
+- ``policy_like``: what functions accept as a policy, and its conversion to a policy or a player.
+- ``tables``: policies and Q-values as tables.
+- ``weighted``: mixtures and pools, which draw one of several policies.
+- ``wrappers``: a policy that observes another encoding, and measured frequencies of moves.
 
 This package imports only the game. The solver, the environments, the evaluation and most other parts import it.
 """
 
-from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
 from nim_env.policies.base import Policy, PolicyAttributes
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
-from nim_env.policies.composite import EncodedPolicy, MixturePolicy, SampledPolicy
-from nim_env.policies.functions import (
-    BatchedPolicy,
-    FunctionPolicy,
-    batched,
-    from_heap_size,
-    from_moves,
-)
-from nim_env.policies.player import (
-    IllegalAction,
-    InvalidPolicyOutput,
-    MoveProbabilities,
-    Player,
-    sample,
-)
-from nim_env.policies.pool import OpponentPool, WeightedPolicies, checked_pool, checked_strategy
+from nim_env.policies.functions import BatchedPolicy, FunctionPolicy, batched, from_moves
+from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, MoveProbabilities, Player, sample
+from nim_env.policies.policy_like import PolicyLike, checked_player, checked_policy
 from nim_env.policies.tables import TabularPolicy, greedy, q_values_of, tabulate
+from nim_env.policies.weighted import MixturePolicy, OpponentPool
+from nim_env.policies.wrappers import EncodedPolicy, SampledPolicy
 
 __all__ = [
     "BatchedPolicy",
@@ -65,13 +56,9 @@ __all__ = [
     "SampledPolicy",
     "TabularPolicy",
     "TakePolicy",
-    "WeightedPolicies",
     "batched",
     "checked_player",
     "checked_policy",
-    "checked_pool",
-    "checked_strategy",
-    "from_heap_size",
     "from_moves",
     "greedy",
     "q_values_of",

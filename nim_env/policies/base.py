@@ -44,10 +44,10 @@ class PolicyAttributes:
         observation_space: The space that an agent or a model observes; ``None`` for heap sizes.
         action_space: The action space of an agent or a model, or ``None``.
         fault: What was wrong with its last answer, or ``None``. Error messages quote it.
-        is_measurement: Whether its probabilities are frequencies that it measured. Exact figures query every other
+        is_measurement: Whether its probabilities are frequencies that it measured. Exact metrics query every other
             policy twice, to make sure that it gives the same answer both times.
         is_fixed: Whether it always gives the same answer in a position. The environments then draw its moves from
-            tables, and exact figures query it once.
+            tables, and exact metrics query it once.
     """
 
     observation_space: Space[Any] | None = None
@@ -73,6 +73,17 @@ def attributes_of(policy: Any) -> PolicyAttributes:
     if not isinstance(attributes.observation_space, Space):
         attributes.observation_space = None
     return attributes
+
+
+class CompositePolicy(PolicyAttributes):
+    """A policy made from other policies, ``policies``, a list or a tuple."""
+
+    policies: Any
+
+    @property
+    def fault(self) -> str | None:  # type: ignore[override]
+        """What was wrong with the last answer of one of its policies, or ``None``."""
+        return next(filter(None, (attributes_of(policy).fault for policy in self.policies)), None)
 
 
 def game_of(policy: Any) -> NimRules | None:

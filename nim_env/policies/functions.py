@@ -42,7 +42,7 @@ class FunctionPolicy(PolicyAttributes):
         """Gives probability 1 to the function's action in each position: float64 of shape ``(..., n_actions)``."""
         masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
-        answers = self.ask(observations.copy(), masks.copy())
+        answers = self.call_function(observations.copy(), masks.copy())
         actions = self.to_actions(answers)
         rows = np.flatnonzero((actions >= 0) & (actions < masks.shape[1]))
         rows = rows[masks[rows, actions[rows]] != 0]
@@ -56,7 +56,7 @@ class FunctionPolicy(PolicyAttributes):
             self.fault = f"its function must return {self.wanted}; got {self.illegal_answer!r} at {at}"
         return probabilities.reshape(np.shape(action_mask))
 
-    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
+    def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
         """Returns the function's answers in ``n`` positions."""
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
@@ -82,7 +82,7 @@ class BatchedPolicy(FunctionPolicy):
 
     wanted = "one legal action, an integer, for each position"
 
-    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
+    def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
         """Returns the function's answers, for which it is called once."""
         answers = self.function(observations, masks)
         if not isinstance(answers, list | tuple):
@@ -112,7 +112,7 @@ class MovesPolicy(FunctionPolicy):
         super().__init__(function)
         self.rules = rules
 
-    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
+    def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
         """Returns the function's answers to each list of heap sizes."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
@@ -142,7 +142,7 @@ class HeapPolicy(FunctionPolicy):
         super().__init__(function)
         self.rules = rules
 
-    def ask(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
+    def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
         """Returns the function's answers to each heap size. Numbers above the heap size are lowered to it."""
         sizes = observations[:, 0].tolist()
         answers = [self.function(size) for size in sizes]

@@ -15,7 +15,7 @@ from nim_env.policies.base import Policy, attributes_of
 _TOLERANCE = 1e-5  # for the sum of float32 probabilities, and between two answers of one policy
 _ROUNDING = 1e-12  # for the sum of a row of float64 numbers that were divided by their sum
 _ANSWERS_DIFFER = (
-    "exact figures need the same answer each time: switch exploration off, return probabilities (a policy), or "
+    "exact metrics need the same answer each time: switch exploration off, return probabilities (a policy), or "
     "measure frequencies by policies.SampledPolicy(function, n)"
 )
 
@@ -58,10 +58,10 @@ class Player:
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
 
     def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8], twice: bool = False) -> MoveProbabilities:
-        """Asks the policy for its moves in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
+        """Queries the policy in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
 
-        With ``twice``, as exact figures need it, two different answers to the same position are an error too.
-        Policies whose probabilities cannot differ are asked once even then.
+        With ``twice``, as exact metrics need it, two different answers to the same position are an error too.
+        Policies whose probabilities cannot differ are queried once even then.
         """
         probabilities = checked_probabilities(self.policy, heaps, action_mask)
         attributes = attributes_of(self.policy)  # after the query, whose fault it is

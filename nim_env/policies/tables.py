@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nim_env._internal import limits
 from nim_env._internal.limits import chunks
-from nim_env.policies.arguments import PolicyLike, checked_player
 from nim_env.policies.base import PolicyAttributes
 from nim_env.policies.player import IllegalAction
+from nim_env.policies.policy_like import PolicyLike, checked_player
 from nim_env.rules import NimRules
 
 
@@ -52,8 +52,8 @@ def tabulate(
 ) -> TabularPolicy:
     """Copies a policy into a table, which does not change when the policy learns more.
 
-    The policy is asked and checked in the same way as in :mod:`nim_env.evaluation`. Raises ValueError if the table
-    would have more than 50 million entries.
+    The policy is queried and checked in the same way as in :mod:`nim_env.evaluation`. Raises ValueError if the
+    table would have more than 50 million entries.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     what = f"positions times actions of {rules}"

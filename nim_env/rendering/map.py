@@ -76,7 +76,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     board = str(mastery.rules)
     limits.check_size(number, limits.MAPPED_POSITIONS, f"winning positions of {board}", "use a smaller game")
     # the best positions come first, and so to the bottom of their columns; NaN, the losing positions, are last
-    order = np.argsort(-mastery.winning_move, kind="stable")[:number]
+    order = np.argsort(-mastery.winning_probabilities, kind="stable")[:number]
     positions = mastery.rules.from_index(order).tolist()
     layout = _layout([sum(heaps) for heaps in positions])
     name = escape(title or board)
@@ -86,7 +86,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
         + _header(layout, name, share, number, len(mastery.mistake_indices))
         + _axis(layout, board)
         + _legend()
-        + _blocks(layout, positions, mastery.winning_move[order].tolist())
+        + _blocks(layout, positions, mastery.winning_probabilities[order].tolist())
         + "</svg>\n"
     )
 
@@ -129,7 +129,7 @@ def _classes(colors: dict[str, str]) -> str:
 
 
 def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: int) -> str:
-    """The name of the player and its two figures."""
+    """The name of the player and its two metrics."""
     font_size = min(_MAX_NAME_SIZE, _NAME_WIDTH / len(name))
     return f"""<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">
     <text y="{_NAME_Y}" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>

@@ -48,27 +48,37 @@ def as_pixels(view: View) -> NDArray[np.uint8]:
 
     surface = pygame.Surface(FRAME)
     surface.fill(COLORS["page"])
+    _draw_status(surface, view)
     center = FRAME[0] / 2
-    status = _words(view.status, _STATUS_SIZE, COLORS["ink"])
+    _write(surface, view.last_moves, _TEXT_SIZE, COLORS["muted"], center, _LAST_MOVES_TOP, FRAME[0])
+    _write(surface, view.goal, _SMALL_SIZE, COLORS["muted"], center, _GOAL_TOP, FRAME[0])
+    for heap in range(len(view.heaps)):
+        _draw_heap(surface, view, heap)
+    pixels: NDArray[np.uint8] = pygame.surfarray.array3d(surface).swapaxes(0, 1)
+    return pixels
+
+
+def _draw_status(surface: pygame.Surface, view: View) -> None:
+    """Draws who is to move or has won, after the mark of this player."""
+    status = _text_image(view.status, _STATUS_SIZE, COLORS["ink"])
     left = (FRAME[0] - status.get_width() + _MARK_SPACE) // 2
     surface.blit(status, (left, _STATUS_TOP))
     mark_top = _STATUS_TOP + (status.get_height() - _MARK_SIZE) // 2
     surface.blit(_mark(_MARK_SIZE, view.player), (left - _MARK_SPACE, mark_top))
-    _write(surface, view.last_moves, _TEXT_SIZE, COLORS["muted"], center, _LAST_MOVES_TOP, FRAME[0])
-    _write(surface, view.goal, _SMALL_SIZE, COLORS["muted"], center, _GOAL_TOP, FRAME[0])
+
+
+def _draw_heap(surface: pygame.Surface, view: View, heap: int) -> None:
+    """Draws the blocks of a heap, with their number above and the name of the heap below."""
     sizes = view.rules.heaps
     column = (FRAME[0] - 2 * _SIDE) / len(sizes)
     width = round(max(1.0, min(0.7 * column, _MAX_WIDTH)))
-    for heap in range(len(sizes)):
-        middle = _SIDE + (heap + 0.5) * column
-        left = round(middle - width / 2)
-        for start, end, style in _parts(view, heap):
-            for bottom, height in _blocks(start, end, max(sizes)):
-                surface.blit(_block(width, height, *style), (left, FRAME[1] - _BOTTOM - bottom - height))
-        _write(surface, f"{view.heaps[heap]:,}", _TEXT_SIZE, COLORS["ink"], middle, _TOP - 20, column)
-        _write(surface, heap_name(heap), _SMALL_SIZE, COLORS["muted"], middle, FRAME[1] - _BOTTOM + 6, column)
-    pixels: NDArray[np.uint8] = pygame.surfarray.array3d(surface).swapaxes(0, 1)
-    return pixels
+    middle = _SIDE + (heap + 0.5) * column
+    left = round(middle - width / 2)
+    for start, end, style in _parts(view, heap):
+        for bottom, height in _blocks(start, end, max(sizes)):
+            surface.blit(_block(width, height, *style), (left, FRAME[1] - _BOTTOM - bottom - height))
+    _write(surface, f"{view.heaps[heap]:,}", _TEXT_SIZE, COLORS["ink"], middle, _TOP - 20, column)
+    _write(surface, heap_name(heap), _SMALL_SIZE, COLORS["muted"], middle, FRAME[1] - _BOTTOM + 6, column)
 
 
 def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
@@ -163,14 +173,14 @@ def _write(
     surface: pygame.Surface, text: str, size: int, color: str, middle: float, top: int, room: float
 ) -> None:
     """Writes text centered on ``middle``. Text that is wider than ``room`` is left out."""
-    words = _words(text, size, color)
-    if words.get_width() <= room:
-        surface.blit(words, (round(middle - words.get_width() / 2), top))
+    image = _text_image(text, size, color)
+    if image.get_width() <= room:
+        surface.blit(image, (round(middle - image.get_width() / 2), top))
 
 
 @lru_cache(maxsize=1024)
-def _words(text: str, size: int, color: str) -> pygame.Surface:
-    """Draws text."""
+def _text_image(text: str, size: int, color: str) -> pygame.Surface:
+    """Returns a picture of the text."""
     import pygame
 
     pygame.font.init()  # every time, since pygame.quit() undoes it

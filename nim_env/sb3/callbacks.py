@@ -8,7 +8,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from nim_env import evaluation
 from nim_env._internal.checks import checked_integer
-from nim_env.policies import OpponentPool
+from nim_env.policies import OpponentPool, Player
 from nim_env.sb3.models import ModelPolicy
 
 
@@ -28,21 +28,32 @@ class EvaluationCallback(BaseCallback):
         deterministic: Whether the model's most probable actions are evaluated, or its distribution over actions.
         name: The prefix of the metrics in the log. Two callbacks need different prefixes.
         verbose: 1 to print the main metrics.
+        use_masking: Whether illegal actions are masked, as in :class:`ModelPolicy`. Without masks an illegal
+            action loses the game, and ``illegal_probability`` shows how often the model chooses one.
 
     Attributes:
         evaluations: A dictionary for each evaluation: ``timesteps`` and the metrics.
     """
 
-    def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
+    def __init__(
+        self,
+        eval_freq: int,
+        deterministic: bool = True,
+        name: str = "nim",
+        verbose: int = 0,
+        *,
+        use_masking: bool | None = True,
+    ) -> None:
         super().__init__(verbose)
         self.eval_freq = checked_integer("eval_freq", eval_freq, 1)
         self.deterministic = deterministic
         self.name = name
+        self.use_masking = use_masking
         self.evaluations: list[dict[str, Any]] = []
         self._next_evaluation = 0
 
     def _on_training_start(self) -> None:
-        self._policy = ModelPolicy(self.model, self.training_env, self.deterministic)
+        self._policy = ModelPolicy(self.model, self.training_env, self.deterministic, self.use_masking)
         if not self._is_evaluated():
             self._evaluate()
 
@@ -61,7 +72,8 @@ class EvaluationCallback(BaseCallback):
 
     def _evaluate(self) -> None:
         self._next_evaluation = self.num_timesteps + self.eval_freq
-        metrics = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
+        player = Player(self._policy, "raise" if self._policy.use_masking else "lose")
+        metrics = evaluation.report(self._policy.rules, player, self._policy.values).to_dict()
         self.evaluations.append({"timesteps": self.num_timesteps, **metrics})
         for name, value in metrics.items():
             self.logger.record(f"{self.name}/{name}", float(value))

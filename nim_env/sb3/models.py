@@ -62,7 +62,8 @@ class ModelPolicy(PolicyAttributes):
         env: The environment that the model was trained in, or one like it, for its rules and its encoding: a
             Gymnasium environment, a vector environment or a ``VecEnv``.
         deterministic: Whether an actor-critic model plays its most probable legal action instead of drawing.
-        use_masking: Whether illegal actions are masked.
+        use_masking: Whether illegal actions are masked. They are by default, since an opponent must not choose an
+            illegal action. ``None`` masks them only for MaskablePPO, as in training.
 
     Raises:
         TypeError: If ``model`` is not a model of Stable-Baselines3, or is recurrent, since the moves of a
@@ -72,31 +73,21 @@ class ModelPolicy(PolicyAttributes):
     """
 
     def __init__(
-        self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool = True
+        self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool | None = True
     ) -> None:
         if not isinstance(model, BaseAlgorithm):
             raise TypeError(f"model must be a Stable-Baselines3 model; got a {type(model).__name__}")
-        for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
-            normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
-            if normalization is not None and normalization.norm_obs:
-                raise ValueError(
-                    "model must be trained without normalized observations; use VecNormalize with norm_obs=False"
-                )
+        _check_no_normalization(model, env)
         self.rules, self.encoding = (
             env.get_attr(name)[0] if isinstance(env, VecEnv) else getattr(env.unwrapped, name)
             for name in ("rules", "encoding")
         )
         self.deterministic = deterministic
-        self.use_masking = use_masking
+        self._is_trained_with_masks = "action_masks" in inspect.signature(model.predict).parameters
+        self.use_masking = self._is_trained_with_masks if use_masking is None else use_masking
         self.discount: float | None = getattr(model, "gamma", None)
-        self._is_trained_with_masks = _has_masks(model)
         self._network: BasePolicy = model.policy
-        found = [attribute for attribute in _SCORES if hasattr(self._network, attribute)]
-        if not found or isinstance(model, RecurrentPPO):
-            raise TypeError(
-                f"model must choose by the position alone, as PPO and DQN do; got a {type(model).__name__}"
-            )
-        self._scored_by = found[0]  # not the function itself, which could not be pickled
+        self._scored_by = _scored_by(model)  # not the function itself, which could not be pickled
         self._is_actor_critic = self._scored_by == "get_distribution"
         self._learns_q_values = self._scored_by in ("q_net", "quantile_net")
         observation_space = self._network.observation_space
@@ -163,11 +154,11 @@ class ModelPolicy(PolicyAttributes):
 
     def _values(self, heaps: NDArray[np.int64]) -> NDArray[np.float64]:
         if self._is_actor_critic:
-            return self._ask(lambda network, observations: network.predict_values(observations)[:, 0], heaps)
+            return self._evaluate(lambda network, observations: network.predict_values(observations)[:, 0], heaps)
         return np.where(self.rules.action_mask(heaps) != 0, self._scores(heaps), -np.inf).max(axis=-1)
 
     def _scores(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        return self._ask(_SCORES[self._scored_by], heaps)
+        return self._evaluate(_SCORES[self._scored_by], heaps)
 
     def snapshot(self) -> Policy:
         """Returns a copy of the policy that later training does not change.
@@ -183,7 +174,7 @@ class ModelPolicy(PolicyAttributes):
         copied._network = type(self._network).load(file, device="cpu")  # type: ignore[arg-type]
         return copied
 
-    def _ask(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
+    def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns ``function(network, observations)`` for positions, whose leading dimensions are flattened."""
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
@@ -192,9 +183,27 @@ class ModelPolicy(PolicyAttributes):
         return output.cpu().numpy().astype(np.float64)
 
 
-def _has_masks(model: BaseAlgorithm) -> bool:
-    """Returns whether the model's algorithm trains with masks, as MaskablePPO does."""
-    return "action_masks" in inspect.signature(model.predict).parameters
+def _check_no_normalization(model: BaseAlgorithm, env: Any) -> None:
+    """Raises ValueError if the model was trained on normalized observations."""
+    for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
+        normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
+        if normalization is not None and normalization.norm_obs:
+            raise ValueError(
+                "model must be trained without normalized observations; use VecNormalize with norm_obs=False"
+            )
+
+
+def _scored_by(model: BaseAlgorithm) -> str:
+    """Returns the attribute of the model's network that decides how it scores actions, a key of ``_SCORES``.
+
+    Raises TypeError if the network has none of them or is recurrent.
+    """
+    found = [attribute for attribute in _SCORES if hasattr(model.policy, attribute)]
+    if not found or isinstance(model, RecurrentPPO):
+        raise TypeError(
+            f"model must choose by the position alone, as PPO and DQN do; got a {type(model).__name__}"
+        )
+    return found[0]
 
 
 def load_model(path: str | Path) -> BaseAlgorithm:
@@ -213,18 +222,17 @@ def load_model(path: str | Path) -> BaseAlgorithm:
     raise ValueError(f"{path} must contain a model with discrete actions; its policy is a {policy_class.__name__}")
 
 
-def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = None) -> ModelPolicy:
+def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = True) -> ModelPolicy:
     """Loads a saved model as a deterministic player, with the encoding that it was trained on.
 
     For example, this counts the illegal actions of a model that was trained without masks::
 
-        evaluation.report(rules, load_policy("ppo.zip", rules), illegal_action="lose")
+        evaluation.report(rules, load_policy("ppo.zip", rules, use_masking=False), illegal_action="lose")
 
     Args:
         path: The file. It contains pickles, which can run any code, so load only files that you trust.
         rules: The game that the model was trained on.
-        use_masking: Whether illegal actions are masked. By default they are masked only for MaskablePPO, as in
-            training.
+        use_masking: Whether illegal actions are masked, as in :class:`ModelPolicy`.
 
     Returns:
         The player, which plays the model's most probable or best actions.
@@ -242,6 +250,4 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = No
             "train it without a wrapper that changes observations, such as VecNormalize (norm_obs=False)"
         )
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))
-    if use_masking is None:
-        use_masking = _has_masks(model)
     return ModelPolicy(model, env, deterministic=True, use_masking=use_masking)

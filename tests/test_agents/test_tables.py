@@ -107,7 +107,7 @@ def test_an_unseen_observation_has_zeros_beside_a_full_table():
     for number in range(5000):
         table.values[table.row(number)] = 1.0
         assert table.get(number + 1) == [0.0] * 3
-        assert number % 97 or not table.values[table.rows(np.array([number + 1]))].any()
+        assert number % 97 or not table.values[table.rows(np.array([number + 1]), add=False)].any()
 
 
 def test_the_table_of_a_space():

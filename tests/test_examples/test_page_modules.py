@@ -84,7 +84,7 @@ def test_the_learner_is_that_of_agents(rules):
     best = legal == legal.max(axis=1, keepdims=True)  # of several best moves the page draws one
     exact = evaluation.mastery(rules, TabularPolicy(rules, best / best.sum(axis=1, keepdims=True)))
     assert mastery == pytest.approx(exact.expert, abs=1e-12)
-    assert np.array(right, dtype=float) == pytest.approx(exact.winning_move, abs=1e-12, nan_ok=True)
+    assert np.array(right, dtype=float) == pytest.approx(exact.winning_probabilities, abs=1e-12, nan_ok=True)
 
 
 class OpponentStarts(gym.Wrapper):

@@ -12,7 +12,7 @@ from strategies import rules as any_rules
 from nim_env import Encoding, NimRules, NimVectorEnv
 from nim_env._internal.draws import alias_lists
 from nim_env.board import Board, LargeBoard, TabulatedBoard
-from nim_env.envs._results import StepResults
+from nim_env.envs._results import StepResultCache
 
 KINDS = Board, LargeBoard, TabulatedBoard
 
@@ -40,8 +40,8 @@ def test_the_number_says_the_position_and_how_the_game_ended(rules, kind):
     np.testing.assert_array_equal(board.rewards(states), rewards)
     np.testing.assert_array_equal(board.is_over(states), is_over)
     np.testing.assert_array_equal(board.masks(states), masks)
-    results = StepResults(board, Encoding(Box(0, 7), lambda heaps: heaps[..., :1]))
-    for state in (0, 1, board.full, board.new_game, board.opponent_took_last, 2 * board.n_positions):
+    results = StepResultCache(board, Encoding(Box(0, 7), lambda heaps: heaps[..., :1]))
+    for state in (0, 1, board.full_heaps, board.new_game, board.opponent_took_last, 2 * board.n_positions):
         result = results[state]
         assert result.observation.tolist() == heaps[state][:1].tolist()
         assert result.heaps.tolist() == heaps[state].tolist()
@@ -60,16 +60,16 @@ def test_moves_of_both_players(rules, kind):
     for state in (*range(1, board.n_positions), board.new_game):
         heaps = board.heaps(np.array([state]))[0]
         actions = np.arange(rules.n_actions)
-        expected = dict.fromkeys(actions.tolist(), board.opponent_took_last + min(state, board.full))
+        expected = dict.fromkeys(actions.tolist(), board.opponent_took_last + min(state, board.full_heaps))
         legal = {
             rules.action(*move): after for move, after in brute_force.moves(tuple(heaps.tolist()), rules.max_take)
         }
         expected |= {action: int(rules.index(after)) for action, after in legal.items()}
-        assert board.after(np.full_like(actions, state), actions).tolist() == [*expected.values()]
-        replies = board.after_reply(np.full(len(legal), state), np.array([*legal])).tolist()
+        assert board.next_states(np.full_like(actions, state), actions).tolist() == [*expected.values()]
+        replies = board.states_after_reply(np.full(len(legal), state), np.array([*legal])).tolist()
         assert replies == [expected[action] or board.opponent_took_last for action in legal]
     over = np.array([0, board.opponent_took_last, 2 * board.n_positions])
-    assert (board.after(over, np.zeros(3, dtype=int)) == board.new_game).all()
+    assert (board.next_states(over, np.zeros(3, dtype=int)) == board.new_game).all()
 
 
 def test_a_large_board_notices_other_states_in_the_same_array():

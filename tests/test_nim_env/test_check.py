@@ -289,7 +289,7 @@ def test_a_class_can_be_pickled_and_used_in_other_processes():
         "    with multiprocessing.get_context('spawn').Pool(1) as pool: assert pool.map(game, [1]) == [2]\n"
         "    return pickle.loads(pickle.dumps(AI()))\n"
     )
-    assert check("mine.py")["illegal_action"] == 0
+    assert check("mine.py")["illegal_probability"] == 0
 
 
 @pytest.mark.parametrize("end", ["pass", "os._exit(3)", "time.sleep(600)"])

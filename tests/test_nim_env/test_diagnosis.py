@@ -89,7 +89,7 @@ def diagnoses(bug, n):
         for per_pair in (3, 30):
             updates = per_pair * int(rules.action_mask(rules.all_positions()).sum())
             table = learn(rules, updates, opponent, kind == "by turn", BUGS.get(bug, RIGHT), **options)
-            found.append(evaluation.diagnose(rules, table, opponent, options["discount"]))
+            found.append(evaluation.diagnose(rules, table, opponent, discount=options["discount"]))
     return found
 
 

@@ -72,13 +72,14 @@ def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves
 @given(tiny_rules, st.booleans())
 def test_sampled_positions_are_uniform(rules, won):
     n, generator = 20_000, np.random.default_rng(0)
+    sample = evaluation.sample_winning_positions if won else evaluation.sample_losing_positions
     is_drawn = np.array(brute_force.winners(rules)) == won
     is_drawn[0] = False
     if not is_drawn.any():
         with pytest.raises(ValueError, match=str(rules)):
-            evaluation.sample_positions(rules, n, generator, won)
+            sample(rules, n, generator)
         return
-    positions = evaluation.sample_positions(rules, n, generator, won)
+    positions = sample(rules, n, generator)
     numbers = np.bincount(rules.index(positions), minlength=rules.n_positions)
     assert numbers.sum() == n
     assert not numbers[~is_drawn].any()
@@ -90,7 +91,7 @@ def test_rare_positions_are_refused():
     rules = NimRules((999_999,), misere=False)  # without a lost one but the empty
     for n in (1, 20_000):
         with pytest.raises(ValueError, match="losing"):
-            evaluation.sample_positions(rules, n, np.random.default_rng(0), winning=False)
+            evaluation.sample_losing_positions(rules, n, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -108,8 +109,10 @@ def test_sampled_mastery_is_that_of_all_positions(rules, policy):
     for sample in found:
         lower, upper = sample.interval(0.9999)
         assert lower < exact.expert < upper
-        np.testing.assert_array_equal(sample.winning_move, exact.winning_move[rules.index(sample.positions)])
-        assert sample.expert == pytest.approx(sample.winning_move.mean())
+        np.testing.assert_array_equal(
+            sample.winning_probabilities, exact.winning_probabilities[rules.index(sample.positions)]
+        )
+        assert sample.expert == pytest.approx(sample.winning_probabilities.mean())
 
 
 def test_sampled_mastery_on_a_board_too_large_to_list_and_of_a_player_that_draws():
@@ -215,7 +218,7 @@ def test_a_row_rounded_by_a_player_is_no_mistake(rules, rounded, illegal_action)
     player = TabularPolicy(rules, rounded * tabulate(rules, "expert", np.float64).probabilities)
     found = evaluation.mastery(rules, player, illegal_action=illegal_action)
     assert (found.expert, found.champion, len(found.mistakes)) == (1.0, True, 0)
-    assert not np.nansum(found.illegal_action)
+    assert not np.nansum(found.illegal_probabilities)
 
 
 def test_mistakes_in_words_begin_with_the_fewest_objects():
@@ -282,7 +285,7 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
         "win_probability_random": evaluation.win_probability(rules, policy, "random"),
         "win_probability_take_3": evaluation.win_probability(rules, policy, "take-3"),
         "win_probability_expert": evaluation.win_probability(rules, policy, "expert"),
-        "illegal_action": 0.0,
+        "illegal_probability": 0.0,
         "value_accuracy_won": accuracy.won,
         "value_accuracy_lost": accuracy.lost,
         "value_accuracy_overall": accuracy.overall,
@@ -313,12 +316,12 @@ def test_the_groups_of_a_report_say_where_a_player_errs(rules, seed):
         assert (group.won, group.lost, group.mistakes) == (won.sum(), lost.sum(), (right[won] < 1 - 1e-12).sum())
         for metric, fractions in (
             (group.expert, right[won]),
-            (group.illegal_action, illegal[rows]),
+            (group.illegal_probability, illegal[rows]),
             (group.value_accuracy_won, values[won] > 0),
             (group.value_accuracy_lost, values[lost] < 0),
         ):
             assert metric == pytest.approx(np.mean(fractions) if len(fractions) else 1, abs=1e-12)
-    assert found.illegal_action == pytest.approx(illegal.mean(), abs=1e-12)
+    assert found.illegal_probability == pytest.approx(illegal.mean(), abs=1e-12)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(1, 12), st.integers(1, 50), seeds)

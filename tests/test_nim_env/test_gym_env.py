@@ -147,9 +147,20 @@ def test_the_first_player_is_not_ignored_from_a_chosen_position(kind):
     assert env.reset(options={"heaps": (1, 2)})[0].tolist() in ([1, 2], [[1, 2]])
 
 
+@pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
+def test_the_first_player_is_not_ignored_from_a_random_position(kind):
+    env = kind(random_start=True)
+    before = env.reset(seed=0)[0].tolist()
+    with pytest.raises(ValueError, match=r"first_player='opponent'.*random_start"):
+        env.reset(options={"first_player": "opponent"})
+    env.set_opponent("expert")
+    env.reset(options={"first_player": "agent"})
+    assert env.reset(seed=0)[0].tolist() == before
+
+
 def test_random_starts_are_uniform():
     env, board = (
-        make(heaps=(1, 2), random_start=True, first_player="opponent"),
+        make(heaps=(1, 2), random_start=True, first_player="agent"),
         aec_env.env(heaps=(1, 2), random_start=True),
     )
     starts, states = [], []
@@ -247,6 +258,8 @@ def test_wrong_options_change_nothing(options, message):
         ({"opponent": ExpertPolicy(NimRules(misere=False))}, "opponent.*normal"),
         ({"first_player": "me"}, "first_player.*'me'"),
         ({"opponent": None, "first_player": "agent"}, "first_player='agent'"),
+        ({"random_start": True, "first_player": "opponent"}, "first_player='opponent'.*random_start"),
+        ({"random_start": True, "first_player": "random"}, "first_player='random'.*random_start"),
     ],
     ids=str,
 )

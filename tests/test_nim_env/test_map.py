@@ -39,7 +39,7 @@ def test_a_block_for_each_won_position_and_a_mark_for_each_mistake(rules, seed, 
     assume(won)
     found = blocks_of(position_map(mastery))
     assert sorted(found) == won
-    chances = {heaps: mastery.winning_move[rules.index(heaps)] for heaps in won}
+    chances = {heaps: mastery.winning_probabilities[rules.index(heaps)] for heaps in won}
     marked = {heaps for heaps, (*_, mark) in found.items() if mark}
     assert marked == {heaps for heaps in won if chances[heaps] == 0}
     blue, red = (

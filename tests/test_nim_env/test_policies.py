@@ -43,13 +43,13 @@ from nim_env.policies import (
     batched,
     checked_player,
     checked_policy,
-    from_heap_size,
     from_moves,
     greedy,
     q_values_of,
     sample,
     tabulate,
 )
+from nim_env.policies.functions import from_heap_size
 
 SIMPLE, RULES = NimRules(**SIMPLE), NimRules((1, 2, 3))
 POSITION, MASK = np.array([2]), np.array([1, 1, 0], np.int8)

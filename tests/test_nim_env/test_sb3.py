@@ -272,8 +272,11 @@ def test_models_are_players(algorithm, encoding, environment):
 @EVERY_ALGORITHM
 def test_trained_and_saved_models_are_players(algorithm, tmp_path):
     path, callback = tmp_path / "model.zip", EvaluationCallback(1_000)
+    unmasked = EvaluationCallback(1_000, name="unmasked", use_masking=None)
     encoding = ("heaps", "one_hot", "bits", "unary", "index")[[*ALGORITHMS].index(algorithm) % 5]
-    model = make_model(algorithm, make_small(encoding)).learn(40, callback=[SelfPlayCallback(1), callback])
+    model = make_model(algorithm, make_small(encoding)).learn(
+        40, callback=[SelfPlayCallback(1), callback, unmasked]
+    )
     assert len(model.opponent_pool.policies) >= 2
     model.save(path)
     masks = {"action_masks": MASKS} if algorithm is MaskablePPO else {}
@@ -285,11 +288,12 @@ def test_trained_and_saved_models_are_players(algorithm, tmp_path):
     player = load_player(str(path), RULES)
     assert (player.policy.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[played]).all()
     report = evaluation.report(RULES, player.policy, player.state_values, illegal_action="lose")
-    assert report.illegal_action == is_illegal.mean()
+    assert report.illegal_probability == is_illegal.mean()
     own, _ = own_probabilities(model, encoding)
-    masked = load_policy(path, RULES, use_masking=True)
+    masked = load_policy(path, RULES)
     assert (masked.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
     assert callback.evaluations[-1]["expert"] == evaluation.mastery(RULES, masked).expert
+    assert unmasked.evaluations[-1]["illegal_probability"] == is_illegal.mean()
 
 
 @EVERY_ALGORITHM
@@ -346,7 +350,7 @@ def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
     code = re.search(r"net = torch.*\nplayer = lambda.*\n", page)[0]
     Path("mine.py").write_text(f"import torch\n{code}", encoding="utf-8")
     player = load_player("mine.py:player", RULES)
-    assert evaluation.report(RULES, player.policy, illegal_action="lose").illegal_action == 0
+    assert evaluation.report(RULES, player.policy, illegal_action="lose").illegal_probability == 0
 
 
 def normalized(**arguments):

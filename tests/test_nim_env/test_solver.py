@@ -31,7 +31,7 @@ def test_values_are_those_of_recursion(rules, gamma):
     values = np.append(-rules.terminal_reward, expected[1:].max(axis=1))  # in the empty position the game is over
     np.testing.assert_allclose(solution.values(positions), values, rtol=1e-12)
     of_movers = np.append(rules.terminal_reward, -gamma * values[1:])  # to the player who has just moved there
-    np.testing.assert_allclose(solution.afterstate_values(positions), of_movers, rtol=1e-12)
+    np.testing.assert_allclose(solution.afterstates[rules.index(positions)], of_movers, rtol=1e-12)
     if gamma == 1:
         unfinished = positions[1:], rules.action_mask(positions[1:])
         expert = ExpertPolicy(rules).action_probabilities(*unfinished)

@@ -108,9 +108,9 @@ def test_every_position_is_a_row(rules):
         assert row["won"] == bool(verdicts)
 
 
-def test_a_sample_is_that_of_the_sampled_mastery():
+def test_sampled_rows_are_the_positions_of_sampled_mastery():
     rules = NimRules((30,) * 20, max_take=5)
-    rows = text.positions(rules, number=50, seed=3)
+    rows = text.winning_positions(rules, 50, seed=3)
     heaps = np.array([row["heaps"] for row in rows])
     np.testing.assert_array_equal(heaps, evaluation.sampled_mastery(rules, "random", 50, seed=3).positions)
     assert all(row["won"] for row in rows)
@@ -127,7 +127,7 @@ def test_the_player_of_answers_plays_each_as_often_as_it_was_given():
     expected = table[1:] / (counts + 2 * (10 - counts))
     np.testing.assert_array_equal(text.policy_of_answers(RULES, answers).probabilities[1:], expected)
     silent = evaluation.report(RULES, text.policy_of_answers(RULES, []), illegal_action="lose")
-    assert (silent.expert, silent.illegal_action, silent.exploitability) == (0, 1, 1)
+    assert (silent.expert, silent.illegal_probability, silent.exploitability) == (0, 1, 1)
 
 
 def test_bad_arguments_are_named():

@@ -20,6 +20,7 @@ def diagnose(
     rules: NimRules,
     q_values: ArrayLike,
     opponent: PolicyLike | None = None,
+    *,
     discount: float = 1.0,
     earlier: ArrayLike | None = None,
     rewards: tuple[float, float] | None = None,

@@ -1,4 +1,4 @@
-"""Opponent pools, and the weights that a pool and a mixture of policies share."""
+"""Several policies with weights: a mixture draws one of them at each move, and a pool one for each game."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_integer
 from nim_env._internal.draws import AliasLists, alias_lists
-from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
-from nim_env.policies.base import MixedStrategy, Policy
-from nim_env.policies.player import IllegalAction, Player
+from nim_env.policies.base import CompositePolicy, MixedStrategy, Policy
+from nim_env.policies.player import IllegalAction, Player, checked_probabilities
+from nim_env.policies.policy_like import PolicyLike, checked_player, checked_policy
 from nim_env.rules import NimRules
 
 
@@ -72,6 +72,32 @@ def _checked_weights(weights: Iterable[float], n: int) -> list[float]:
         wanted = f"one finite number of 0 or more for each of {n} policies"
         raise ValueError(f"weights must hold {wanted}; got {checked}")
     return checked
+
+
+class MixturePolicy(WeightedPolicies, CompositePolicy):
+    """A weighted mixture of policies: a member is drawn at each move and chooses the action.
+
+    Its probabilities are the weighted mean of its members' probabilities, so it is a policy itself (in game
+    theory, a behavior strategy). To draw one member for a whole game instead, use :class:`OpponentPool`. For
+    example, an opponent that makes one move in ten at random::
+
+        opponent = MixturePolicy(rules, ["expert", "random"], weights=[0.9, 0.1])
+
+    Args:
+        rules: The game.
+        policies: The first members. Each can be anything that a function takes as a policy.
+        weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
+    """
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """Returns the weighted mean of the members' probabilities. Members with weight 0 are not queried."""
+        heaps = np.asarray(observation)
+        mask = np.asarray(action_mask)
+        total = np.zeros(mask.shape)
+        for policy, probability in zip(self.policies, self.probabilities.tolist(), strict=True):
+            if probability:
+                total += probability * checked_probabilities(policy, heaps, mask)
+        return total
 
 
 class OpponentPool(WeightedPolicies, MixedStrategy):
@@ -176,7 +202,7 @@ def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool
     return pool
 
 
-def checked_strategy(
+def weighted_players(
     policy: PolicyLike | OpponentPool,
     rules: NimRules,
     *,

@@ -1,7 +1,4 @@
-"""Checks of what agents are given and what they return: actions, masks, spaces and the number of players.
-
-The argument ``agent`` is an :class:`agents.Agent`, whose module imports this one.
-"""
+"""What agents observe: the spaces of their observations, and the masks of the legal actions."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,21 +6,6 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
-
-
-def checked_action(agent: Any, method: str, action: Any) -> int:
-    """Returns an action as an int, after checking that it is an integer (TypeError) and in range (ValueError).
-
-    ``method`` names the method that returned or got the action, for the error message.
-    """
-    if type(action) is int and 0 <= action - agent.first_action < agent.n_actions:
-        return action
-    is_integer = np.asarray(action).dtype.kind in "iu"
-    if is_integer and action in agent.action_space:
-        return int(action)
-    error = ValueError if is_integer else TypeError
-    name = f"the action of {type(agent).__name__}.{method}"
-    raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
 
 
 def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
@@ -63,25 +45,6 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
         hint = "wrap the environment in gymnasium.wrappers.FlattenObservation"
         raise TypeError(f"observation_space must contain arrays; got {space}; {hint}")
     return space
-
-
-def check_spaces(agent: Any, observation_space: Any, action_space: Any) -> None:
-    """Raises ValueError if the agent was made for spaces other than these spaces of an environment."""
-    agent_spaces = agent.observation_space, agent.action_space
-    if agent_spaces != (agent_observation_space(observation_space), action_space):
-        given = observation_space, action_space
-        hint = "make the agent with the spaces of the environment"
-        raise ValueError(f"the agent was made for {agent_spaces}, but the environment has {given}; {hint}")
-
-
-def check_n_players(agent: Any, n_players: int) -> None:
-    """Raises ValueError if the agent cannot be trained while it plays this many players."""
-    name = type(agent).__name__
-    if n_players > 1 and not agent.supports_self_play:
-        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
-    if n_players != 2 and agent.bootstraps_from == "opponent turn":
-        hint = "use an environment in which it plays both sides"
-        raise ValueError(f"{name} learns only by self-play with two players, not with {n_players}; {hint}")
 
 
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Checks of arguments that hold a policy: a name, a policy, or a callable."""
+"""What functions and environments accept as a policy, and its conversion to a policy or a player."""
 
 from __future__ import annotations
 

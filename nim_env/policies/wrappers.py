@@ -1,4 +1,4 @@
-"""Policies made from other policies: mixtures, measured frequencies, and policies on encoded observations."""
+"""Policies that wrap another one: measured frequencies of its moves, and encoded observations for it."""
 
 from __future__ import annotations
 
@@ -10,57 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_integer
 from nim_env.encodings import Encoding
-from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy
-from nim_env.policies.base import Policy, PolicyAttributes, attributes_of
+from nim_env.policies.base import CompositePolicy, Policy, attributes_of
 from nim_env.policies.player import checked_probabilities
-from nim_env.policies.pool import WeightedPolicies
+from nim_env.policies.policy_like import PolicyLike, as_policy, checked_policy
 from nim_env.rules import NimRules
 
 
-class _CompositePolicy(PolicyAttributes):
-    """A policy made from ``policies``, a list or a tuple."""
-
-    policies: Any
-
-    @property
-    def fault(self) -> str | None:  # type: ignore[override]
-        """What was wrong with the last answer of one of its policies, or ``None``."""
-        return next(filter(None, (attributes_of(policy).fault for policy in self.policies)), None)
-
-
-class MixturePolicy(WeightedPolicies, _CompositePolicy):
-    """A weighted mixture of policies: a member is drawn at each move and chooses the action.
-
-    Its probabilities are the weighted mean of its members' probabilities, so it is a policy itself (in game
-    theory, a behavior strategy). To draw one member for a whole game instead, use :class:`OpponentPool`. For
-    example, an opponent that makes one move in ten at random::
-
-        opponent = MixturePolicy(rules, ["expert", "random"], weights=[0.9, 0.1])
-
-    Args:
-        rules: The game.
-        policies: The first members. Each can be anything that a function takes as a policy.
-        weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
-    """
-
-    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Returns the weighted mean of the members' probabilities. Members with weight 0 are not asked."""
-        heaps = np.asarray(observation)
-        mask = np.asarray(action_mask)
-        total = np.zeros(mask.shape)
-        for policy, probability in zip(self.policies, self.probabilities.tolist(), strict=True):
-            if probability:
-                total += probability * checked_probabilities(policy, heaps, mask)
-        return total
-
-
-class SampledPolicy(_CompositePolicy):
-    """Measures a function that draws its moves: it asks ``n`` times in each position and counts the answers.
+class SampledPolicy(CompositePolicy):
+    """Measures how often a function that draws its moves chooses each action, by calling it ``n`` times.
 
     The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, such as
     expert mastery, is right on average. A maximum over replies, such as exploitability, is too high on average,
-    because a best response also exploits the chance in the sample. Each exact figure makes a new measurement. To
-    use one measurement for several figures, or for a member of a mixture, pass the result of :func:`tabulate`.
+    because a best response also exploits the chance in the sample. Each exact metric makes a new measurement. To
+    use one measurement for several metrics, or for a member of a mixture, pass the result of :func:`tabulate`.
 
     Args:
         rules: The game.
@@ -86,7 +48,7 @@ class SampledPolicy(_CompositePolicy):
         return total / self.n
 
 
-class EncodedPolicy(_CompositePolicy):
+class EncodedPolicy(CompositePolicy):
     """Wraps a policy that observes encoded positions as a policy that observes heap sizes.
 
     Opponents and the evaluation get heap sizes. An agent that was trained with another ``observation`` needs this
