@@ -93,7 +93,7 @@ def test_the_figures_of_the_public_programs_are_those_of_the_table():
     counts = [len(running), len(faulty), len(found), len(correct)]
     study, readme = (" ".join(path.read_text(encoding="utf-8").split()) for path in (page, ROOT / "README.md"))
     said = re.search(
-        r"Of (\d+) solutions that run, (\d+) have .* finds (\d+) of these .* the (\d+) correct", study
+        r"Of the (\d+) solutions that run, (\d+) have .* finds (\d+) of these .* the (\d+) correct", study
     )
     assert [*map(int, said.groups())] == counts
     said = re.search(r"Of (\d+) public solutions .*?, (\d+) have a fault; it \[finds (\d+) of", readme)

@@ -1,6 +1,6 @@
 import { shownValues } from "./board.js";
 import { $, make, makeSvg, style, sync } from "./dom.js";
-import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
+import { EXPLORATIONS, RATES, RIVALS, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK, isLearner } from "./players.js";
 import { isHidden, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
@@ -10,9 +10,7 @@ const STEP = 220; // milliseconds
 const MAX_MAPPED = 1000;
 
 export function startTraining(show) {
-  const { games } = state;
-  const isPaused = games !== null && games < trainee().plan.at(-1);
-  Object.assign(state, { training: {}, watched: null, games: isPaused ? games : 0 });
+  Object.assign(state, { training: {}, watched: null, games: trainText() === "Continue" ? state.games : 0 });
   showNext(state.training, show);
   $("curve").scrollIntoView({ block: "nearest" }); // for small screens
 }
@@ -45,7 +43,7 @@ export function drawLearn() {
   let intro = hasLearner ? words.learnIntro(settings.rival) : words.SAY.tooBig;
   if (hasNetwork) intro = words.networkText;
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  $("learn-intro").textContent = game.told ?? intro;
+  $("learn-intro").textContent = game.told ?? (hasLearner && shownGames() > 0 ? "" : intro);
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("runs").hidden = $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;
@@ -56,10 +54,16 @@ export function drawLearn() {
   const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
   const key = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
   $("key").textContent = isHidden() ? words.hiddenText : key;
-  const dots = hasLearner && settings === SELF_PLAY ? words.dotsText : "";
-  $("learn-hint").textContent = (isLost ? words.allLose : "") + said + dots;
+  $("learn-hint").textContent = (isLost ? words.allLose : "") + said;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);
+}
+
+function trainText() {
+  const { games, training } = state;
+  if (training) return "Pause";
+  if (!games) return "Train";
+  return games < trainee().plan.at(-1) ? "Continue" : "Again";
 }
 
 function drawSettings() {
@@ -81,7 +85,7 @@ function findingOf(table) {
 }
 
 function drawFigures(table) {
-  const { opponent, training, settings } = state;
+  const { opponent, settings } = state;
   const learner = trainee();
   drawSettings();
   $("finding").textContent = findingOf(table);
@@ -90,9 +94,10 @@ function drawFigures(table) {
   $("n-games").textContent = games;
   $("games-word").textContent = word;
   $("n-mastery").textContent = words.percent(table.mastery);
+  $("by-chance").hidden = table.games > 0;
   Object.assign($("games"), { max: learner.plan.length - 1, value: learner.stageOf(table.games) });
   $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
-  $("train").textContent = training ? "Pause" : "Train";
+  $("train").textContent = trainText();
   $("teach-it").disabled = table === opponent.taught;
   $("play-it").disabled = $("teach-it").disabled || isLearner(opponent, state.learner, table.games, settings);
   drawCurve(learner, Number($("games").value));
@@ -100,7 +105,7 @@ function drawFigures(table) {
 }
 
 function drawCurve(learner, at) {
-  const { tables, plan, settings } = learner;
+  const { tables, plan } = learner;
   const { clientWidth: width, clientHeight: height } = $("curve");
   const last = plan.length - 1; // before it is trained, so a slider that is held stays
   const seen = (learner.seen = Math.max(learner.seen, at));
@@ -110,21 +115,18 @@ function drawCurve(learner, at) {
   const points = tables.map(({ mastery }, i) => `${x(i)} ${y(mastery)}`);
   const path = (to) => `M${points.slice(0, to + 1).join("L")}`;
   const grid = (share) => makeSvg("path", { class: "grid", d: `M0 ${y(share)}H${width}` });
-  const dot = (name, i, r) => makeSvg("circle", { class: name, cx: x(i), cy: y(tables[i].mastery), r });
   const label = (share) => makeSvg("text", { x: 0, y: y(share) - 4 }, words.percent(share));
   const anchor = (i) => (i < last ? "middle" : "end");
   const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
-  const stageWith = (games) => plan.indexOf(games);
-  const levels = settings === SELF_PLAY ? Object.values(state.learner.levels()).map(stageWith) : [];
+  const marks = width > 200 ? [0, 10, 100, 1000, plan[last]] : [0, plan[last]];
   $("curve-svg").replaceChildren(
     ...[0, 0.5, 1].map(grid),
     makeSvg("path", { class: "rest", d: path(seen) }),
     makeSvg("path", { class: "area", d: `${path(at)}V${y(0)}H${x(0)}Z` }),
     makeSvg("path", { d: path(at) }),
-    ...levels.filter((i) => i >= 0 && i <= seen).map((i) => dot("level", i, 4)),
-    dot("thumb", at, 9),
+    makeSvg("circle", { class: "thumb", cx: x(at), cy: y(tables[at].mastery), r: 9 }),
     ...[0.5, 1].map(label),
-    ...[0, 10, 100, 1000, plan[last]].map(stageWith).map(number),
+    ...marks.map((games) => number(plan.indexOf(games))),
   );
 }
 

@@ -139,11 +139,11 @@ export const settingsText = ({ rate, exploration }) =>
 /** Nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
-  const beats = `beats ${rivalName(rival)} ${often}`;
+  const beats = `It beats ${rivalName(rival)} ${often}`;
   const lost = `loses ${percent(1 - winsExpert)} of its games to the expert`;
   const versus = winsExpert === 0.5 ? "wins every game that it can win against the expert" : lost;
-  const parts = [versus, `plays ${percent(mastery)} of the winning positions right`];
-  return `It ${listed(["itself", "expert"].includes(rival) ? parts : [beats, ...parts])}.`;
+  const against = `It ${versus} and plays ${percent(mastery)} of the winning positions right.`;
+  return ["itself", "expert"].includes(rival) ? against : `${beats}. ${against}`;
 }
 
 export function watchedText({ games, move, answer, from, target, to }, rival) {
@@ -168,7 +168,6 @@ export function keyText(values, games) {
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
 export const hiddenText = "Its values appear after your move.";
-export const dotsText = " Dots on the curve mark Beginner, Student and Master.";
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";

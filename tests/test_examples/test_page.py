@@ -484,7 +484,7 @@ def test_watch_it_learn_against_someone(visit):
     assert wrong["take-3"] >= 4
     page.locator("#rival").select_option("take-3")
     page.locator("#games").press("End")
-    assert finding_of(page).startswith("It beats take-3 every time, loses 99.")
+    assert finding_of(page).startswith("It beats take-3 every time. It loses 99.")
     page.locator("#play-it").click()
     for _ in range(2):
         expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games, take-3")
@@ -556,7 +556,7 @@ def test_a_slider_that_is_held_keeps_its_stage(visit):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 80)
     page.mouse.down()
     games = page.locator("#n-games").inner_text()
-    expect(page.locator("#train")).to_have_text("Train")
+    expect(page.locator("#train")).to_have_text("Continue")
     page.wait_for_timeout(300)
     expect(page.locator("#n-games")).to_have_text(games)
     page.mouse.up()
