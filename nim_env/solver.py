@@ -252,15 +252,15 @@ def expected_value(
     Args:
         batch: The positions.
         layer: The slice of the batch.
-        values: The value of every position by its index, shape ``(n_positions,)``.
+        values: The value of every position by its index, shape ``(..., n_positions)``.
         moves: The probabilities of the moves in the batch.
         illegal_value: The value of an illegal action.
 
     Returns:
-        The means, float64 of shape ``(n_layer,)``.
+        The means, float64 of shape ``(..., n_layer)``.
     """
     weights = moves.probabilities[layer]
     illegal = moves.illegal[layer]
-    next_values = values.take(batch.next_indices[layer])
+    next_values = values.take(batch.next_indices[layer], axis=-1)
     total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
     return total / (weights.sum(axis=-1) + illegal)

@@ -13,7 +13,7 @@ from nim_env._internal.checks import checked_bool
 from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike
 from nim_env.policies.weighted import weighted_players
 from nim_env.rules import NimRules
-from nim_env.solver import ExpectedReturns, ValuesByOrder, iter_positions
+from nim_env.solver import ExpectedReturns, ValuesByOrder, expected_value, iter_positions
 
 
 def win_probability(
@@ -65,27 +65,19 @@ def win_probabilities(
     """
     players, own_chances = weighted_players(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")
-    games = _expected_returns(rules, players, opponents, loss=0.0)
+    batches = iter_positions(rules)
+    games = [[ExpectedReturns(rules, loss=0.0) for _ in opponents] for _ in players]
+    for batch in batches:
+        replies = [batch.moves_of(other) for other in opponents]
+        for player, player_games in zip(players, games, strict=True):
+            moves = batch.moves_of(player)
+            for wins, reply in zip(player_games, replies, strict=True):
+                wins.add_batch(batch, moves, reply)
     going_first, going_second = np.zeros((2, rules.n_positions))
     for chance, wins in zip(np.outer(own_chances, other_chances).flat, chain(*games), strict=True):
         going_first += chance * wins.going_first
         going_second += chance * wins.going_second
     return ValuesByOrder(going_first, going_second)
-
-
-def _expected_returns(
-    rules: NimRules, players: Sequence[Player], opponents: Sequence[Player], loss: float
-) -> list[list[ExpectedReturns]]:
-    """Returns the expected result of each player against each opponent from every position."""
-    batches = iter_positions(rules)
-    games = [[ExpectedReturns(rules, loss) for _ in opponents] for _ in players]
-    for batch in batches:
-        moves = [batch.moves_of(player) for player in players]
-        replies = moves if opponents is players else [batch.moves_of(opponent) for opponent in opponents]
-        for player_moves, row in zip(moves, games, strict=True):
-            for reply, returns in zip(replies, row, strict=True):
-                returns.add_batch(batch, player_moves, reply)
-    return games
 
 
 def payoff_matrix(
@@ -103,8 +95,8 @@ def payoff_matrix(
     probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) / 2`` is the game in
     which each player moves first with probability ½.
 
-    The memory needed is 16 bytes per position for each pair of a row and a column. The members of a pool count
-    individually.
+    The memory needed is 8 bytes per position for each ordered pair of policies that meet. The members of a pool
+    count individually.
 
     Args:
         rules: The game.
@@ -116,13 +108,12 @@ def payoff_matrix(
         The expected returns of the rows from the full heaps, with a reward of 1 for the winner and -1 for the
         loser: float64 of shape ``(len(rows), len(columns))``, from -1 to 1.
     """
-    row_strategies, row_players = _strategies(rules, rows, illegal_action, "rows")
-    column_strategies, column_players = row_strategies, row_players
+    row_strategies = _strategies(rules, rows, illegal_action, "rows")
+    populations = [row_strategies]
     if columns is not None:
-        column_strategies, column_players = _strategies(rules, columns, illegal_action, "columns")
-    games = _expected_returns(rules, row_players, column_players, loss=-1.0)
-    payoffs = np.array([[returns.going_first[-1] for returns in row] for row in games])
-    return _weighted(column_strategies, _weighted(row_strategies, payoffs).T).T
+        populations.append(_strategies(rules, columns, illegal_action, "columns"))
+    payoffs = _weighted(row_strategies, _payoffs_from_start(rules, populations))
+    return _weighted(populations[-1], payoffs.T).T
 
 
 _Strategy: TypeAlias = tuple[list[Player], NDArray[np.float64]]
@@ -134,13 +125,35 @@ def _strategies(
     policies: Sequence[PolicyLike | OpponentPool],
     illegal_action: IllegalAction | None,
     name: str,
-) -> tuple[list[_Strategy], list[Player]]:
-    """Returns the strategy of each policy, and the players of all of them in one list."""
-    strategies = [
+) -> list[_Strategy]:
+    return [
         weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
         for i, policy in enumerate(policies)
     ]
-    return strategies, list(chain(*(players for players, _ in strategies)))
+
+
+def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strategy]]) -> NDArray[np.float64]:
+    """Returns the expected return of each player of the rows against each player of the columns.
+
+    ``populations`` are the strategies of the rows and of the columns, or only of the rows if they play each other.
+    The rows move first, from the full heaps.
+    """
+    players = [list(chain(*(members for members, _ in population))) for population in populations]
+    batches = iter_positions(rules)
+    # for each population an array [i, j, index]: the return of its player i, which has just moved to the position
+    # with this index, against player j of the other population
+    returns = [
+        np.full((len(own), len(other), rules.n_positions), rules.terminal_reward)
+        for own, other in zip(players, reversed(players), strict=True)
+    ]
+    for batch in batches:
+        moves = [[batch.moves_of(player) for player in own] for own in players]
+        for layer in batch.layers:
+            for own_moves, own, other in zip(moves, returns, reversed(returns), strict=True):
+                for i, player_moves in enumerate(own_moves):
+                    before_move = expected_value(batch, layer, own[i], player_moves, -1.0)
+                    other[:, i, batch.indices[layer]] = -before_move
+    return -returns[-1][:, :, -1].T
 
 
 def _weighted(strategies: Sequence[_Strategy], payoffs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,6 +29,22 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
         return _named_policy(policy, rules, name)
     of_heap = None if isinstance(policy, Policy) else from_heap_size(rules, policy)
     checked = of_heap or as_policy(policy, name)
+    _check_game(policy, rules, name)
+    return checked
+
+
+def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
+    if policy == "random":
+        return RandomPolicy()
+    if policy == "expert":
+        return ExpertPolicy(rules)
+    if take := re.fullmatch(r"take-([1-9][0-9]{0,17})", policy):
+        return TakePolicy(rules, int(take[1]))
+    raise ValueError(f'{name} must be "random", "expert" or "take-N" with N of 1 or more; got {policy!r}')
+
+
+def _check_game(policy: Any, rules: NimRules, name: str) -> None:
+    """Raises ValueError if a policy was made for another game, other actions or other observations."""
     attributes = attributes_of(policy)
     game = game_of(policy)
     if game not in (None, rules):
@@ -43,17 +59,6 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
             f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
             "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
         )
-    return checked
-
-
-def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
-    if policy == "random":
-        return RandomPolicy()
-    if policy == "expert":
-        return ExpertPolicy(rules)
-    if take := re.fullmatch(r"take-([1-9][0-9]{0,17})", policy):
-        return TakePolicy(rules, int(take[1]))
-    raise ValueError(f'{name} must be "random", "expert" or "take-N" with N of 1 or more; got {policy!r}')
 
 
 def checked_player(
