@@ -21,7 +21,7 @@ from nim_env.rules import NimRules, heap_name
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The wording of a prompt. ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
 ``"numbers"`` tells the same game as a story about numbers."""
-Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
+Judgment: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
 """The verdict on an answer. It has no move or an illegal move, or else, in a winning position, a winning move or a
 mistake. In a losing position, in which every move loses, a legal move is ``"lost"``."""
 
@@ -134,7 +134,7 @@ def parse_move(text: str) -> tuple[int, int] | None:
     return None if match is None else (ord(match[1].upper()) - ord("A"), int(match[2]))
 
 
-def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Verdict:
+def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Judgment:
     """Returns the verdict on an answer in one position, shape ``(n_heaps,)``."""
     move = parse_move(answer)
     if move is None:
