@@ -208,7 +208,7 @@ def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Draws a column of two panels for each board. A line is the mean over the seeds, and a band is their range."""
+    """Draws two panels for each board. A line is the mean over the seeds, and a band is their range."""
     labels = {
         "nash_conv": "NashConv of what\nwas learned (0 is perfect)",
         "mean_exploitability": "mean exploitability\nof the newest players",
