@@ -72,31 +72,6 @@ class QNetwork(nn.Module):
         return np.eye(self.n_actions)[self.scores(heaps, action_mask > 0).argmax(dim=-1)]
 
 
-class ReplayBuffer:
-    """The latest moves of all games. The network learns from minibatches of them."""
-
-    def __init__(self, rules):
-        self.columns = {
-            "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
-            "actions": torch.zeros(BUFFER_SIZE, dtype=torch.int64),
-            "rewards": torch.zeros(BUFFER_SIZE),
-            "next_heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
-            "next_masks": torch.zeros(BUFFER_SIZE, rules.n_actions, dtype=torch.bool),
-            "terminated": torch.zeros(BUFFER_SIZE, dtype=torch.bool),
-        }
-        self.n_added = 0
-
-    def add(self, **moves):  # one move of each game
-        rows = (self.n_added + torch.arange(NUM_ENVS)) % BUFFER_SIZE
-        for name, column in self.columns.items():
-            column[rows] = torch.as_tensor(moves[name]).to(column.dtype)
-        self.n_added += NUM_ENVS
-
-    def sample(self):
-        rows = torch.randint(min(self.n_added, BUFFER_SIZE), (BATCH_SIZE,))
-        return {name: column[rows] for name, column in self.columns.items()}
-
-
 def main(args):
     """Trains, evaluates and saves a network; returns its expert mastery by number of training moves."""
     torch.manual_seed(args.seed)
@@ -109,7 +84,14 @@ def main(args):
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
     n_steps = args.moves // NUM_ENVS
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, 2 - 2 * step / n_steps))
-    buffer = ReplayBuffer(rules)
+    buffer = {  # the latest moves of all games
+        "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
+        "actions": torch.zeros(BUFFER_SIZE, dtype=torch.int64),
+        "rewards": torch.zeros(BUFFER_SIZE),
+        "next_heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
+        "next_masks": torch.zeros(BUFFER_SIZE, rules.n_actions, dtype=torch.bool),
+        "terminated": torch.zeros(BUFFER_SIZE, dtype=torch.bool),
+    }
     curve = {0: evaluation.mastery(rules, network).expert}
     heaps, infos = envs.reset(seed=args.seed)
     masks = torch.as_tensor(infos["action_mask"]) > 0
@@ -123,21 +105,17 @@ def main(args):
         next_masks = torch.as_tensor(infos["action_mask"]) > 0
 
         # store; after the end of a game next_heaps is the start of another one, which the target leaves out
-        buffer.add(
-            heaps=heaps,
-            actions=actions,
-            rewards=rewards,
-            next_heaps=next_heaps,
-            next_masks=next_masks,
-            terminated=terminated,
-        )
+        rows = (step * NUM_ENVS + torch.arange(NUM_ENVS)) % BUFFER_SIZE
+        moves = (heaps, actions, rewards, next_heaps, next_masks, terminated)
+        for column, new in zip(buffer.values(), moves, strict=True):
+            column[rows] = torch.as_tensor(new).to(column.dtype)
         heaps, masks = next_heaps, next_masks
 
         # learn: the best value among the next legal actions is the other player's, so it is subtracted
-        batch = buffer.sample()
-        next_values = (
-            target_network.scores(batch["next_heaps"], batch["next_masks"]).max(dim=1).values.clamp(-1, 1)
-        )
+        rows = torch.randint(min((step + 1) * NUM_ENVS, BUFFER_SIZE), (BATCH_SIZE,))
+        batch = {name: column[rows] for name, column in buffer.items()}
+        next_scores = target_network.scores(batch["next_heaps"], batch["next_masks"])
+        next_values = next_scores.max(dim=1).values.clamp(-1, 1)
         targets = batch["rewards"] - torch.where(batch["terminated"], 0, next_values)
         values = network(batch["heaps"]).gather(1, batch["actions"][:, None])[:, 0]
         loss = nn.functional.mse_loss(values, targets)

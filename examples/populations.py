@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
-
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
@@ -50,32 +48,24 @@ class Args:
     n_jobs: int = -1
     """The number of runs at the same time. -1 means one per core."""
     folder: Path = Path("results/populations")
-    """The folder for the table and the three figures."""
+    """The folder for the table and the figure."""
 
 
-def main(args: Args) -> tuple[pd.DataFrame, NDArray[np.float64]]:
-    """Runs all methods.
-
-    Returns a table with a row for each round of each run, and the payoffs between the players of the last PSRO
-    run.
-    """
+def main(args: Args) -> pd.DataFrame:
+    """Runs all methods, and returns a table with a row for each round of each run."""
     tasks = [(board, name, seed) for board in args.boards for name in METHODS for seed in range(args.seeds)]
     runs = [joblib.delayed(train_and_evaluate)(args, *task) for task in tasks]
-    results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
-    tables, populations = zip(*tqdm(results, total=len(runs), desc="runs", disable=None), strict=True)
-    table = pd.concat(tables, ignore_index=True)
-    payoffs = populations[-1]
+    tables = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    table = pd.concat(tqdm(tables, total=len(runs), desc="runs", disable=None), ignore_index=True)
     args.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.folder / "populations.csv", index=False)
     print(games_to_perfection(table).to_string(na_rep="-"))
-    save_figure(plot_nash_conv(table), args.folder / "populations.svg")
-    save_figure(plot_exploitability(table), args.folder / "populations_exploitability.svg")
-    save_figure(plot_payoffs(payoffs, args.boards[-1]), args.folder / "populations_payoffs.svg")
-    return table, payoffs
+    save_figure(draw(table), args.folder / "populations.svg")
+    return table
 
 
-def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[pd.DataFrame, Any]:
-    """Returns the exact metrics of a run after each round, and the payoffs of its population if it has one."""
+def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> pd.DataFrame:
+    """Returns the exact metrics of a run after each round."""
     rules = NimRules(tuple(map(int, board.split("-"))))
     rows = []
     for i, (learned, newest) in enumerate(METHODS[method](rules, args, seed)):
@@ -94,10 +84,7 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[
                 "mean_exploitability": gains[1:].mean() / 2,
             }
         )
-    payoffs = None
-    if isinstance(learned, OpponentPool):
-        payoffs = evaluation.payoff_matrix(rules, learned.policies)
-    return pd.DataFrame(rows), payoffs
+    return pd.DataFrame(rows)
 
 
 def gains_of_responses(rules: NimRules, players: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -218,56 +205,26 @@ def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
     return medians.replace(np.inf, np.nan)
 
 
-def plot_curves(table: pd.DataFrame, column: str, finding: str) -> plt.Figure:
-    """Draws a panel for each board. A line is the mean over the seeds, and a band is their range."""
-    boards = table["board"].unique()
-    figure, axes = plt.subplots(1, len(boards), sharey=True, squeeze=False, layout="constrained")
-    for axis, board in zip(axes[0], boards, strict=True):
-        for method, rows in table[table["board"] == board].groupby("method", sort=False):
-            values = rows.groupby("games")[column].agg(["mean", "min", "max"])
-            [line] = axis.plot(values["mean"], label=method)
-            axis.fill_between(values.index, values["min"], values["max"], color=line.get_color(), alpha=0.15, lw=0)
-        axis.set(title=board, xlabel="training games", xscale="log")
+def draw(table: pd.DataFrame) -> plt.Figure:
+    """Draws two panels for each board. A line is the mean over the seeds, and a band is their range."""
+    labels = {
+        "nash_conv": "NashConv of what\nwas learned (0 is perfect)",
+        "mean_exploitability": "mean exploitability\nof the newest players",
+    }
+    rows = table.melt(["board", "method", "seed", "games"], list(labels), "metric")
+    panels = {"col": "board", "row": "metric", "facet_kws": {"sharey": "row"}, "height": 2.6, "aspect": 1.4}
+    grid = sns.relplot(rows, kind="line", x="games", y="value", hue="method", errorbar=("pi", 100), **panels)
+    grid.set(xscale="log").set_xlabels("training games").set_titles("{col_name}")
+    for axis, label in zip(grid.axes[:, 0], labels.values(), strict=True):
+        axis.set_ylabel(label)
         axis.xaxis.set_major_formatter("{x:,.0f}")
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS))
-    figure.suptitle(finding, size="medium", x=0.01, ha="left")
-    return figure
-
-
-def plot_nash_conv(table: pd.DataFrame) -> plt.Figure:
-    """Draws the NashConv of what was learned, by training games."""
+    sns.move_legend(grid, "upper center", bbox_to_anchor=(0.5, 0), ncols=len(METHODS), title="")
     games = games_to_perfection(table).iloc[:, -1]
     finding = "no method is perfect in the end"
     if games.notna().any():
         finding = f"{games.idxmin()} is perfect first, after {games.min():,.0f} games"
-    figure = plot_curves(table, "nash_conv", f"On {table['board'].iloc[-1]} {finding}")
-    figure.axes[0].set(ylabel="NashConv (0 is perfect)")
-    return figure
-
-
-def plot_exploitability(table: pd.DataFrame) -> plt.Figure:
-    """Draws the exploitability of the newest players, as the mean over all starting positions."""
-    last = table[(table["board"] == table["board"].iloc[-1]) & (table["games"] == table["games"].max())]
-    means = last.groupby("method", sort=False)["mean_exploitability"].mean()
-    board, worst = last["board"].iloc[0], means.idxmax()
-    finding = f"On {board} the last players of {worst} still have an exploitability of {means.max():.2f}"
-    figure = plot_curves(table, "mean_exploitability", finding)
-    figure.axes[0].set(ylabel="mean exploitability")
-    return figure
-
-
-def plot_payoffs(payoffs: NDArray[np.float64], board: str) -> plt.Figure:
-    """Draws the returns of the PSRO players against each other, as the mean of both orders."""
-    symmetric = (payoffs - payoffs.T) / 2
-    figure, axis = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
-    sns.heatmap(symmetric + 0.0, cmap="RdBu", vmin=-1.5, vmax=1.5, cbar=False, ax=axis, rasterized=True)
-    n = int((symmetric.min(axis=1) >= 0).sum())
-    players = f"{n} of {len(symmetric)} players of PSRO lose to no other"
-    finding = players if n else "every player of PSRO loses to another one"
-    axis.set(title=f"On {board} {finding} (blue wins, red loses)")
-    axis.set(xlabel="against the player of round (0: random play)", ylabel="player of round")
-    axis.tick_params(length=0, labelrotation=0)
-    return figure
+    grid.figure.suptitle(f"On {table['board'].iloc[-1]} {finding}", size="medium", x=0.01, y=1.03, ha="left")
+    return grid.figure
 
 
 if __name__ == "__main__":

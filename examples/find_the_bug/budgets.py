@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
-
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
@@ -26,7 +24,7 @@ from nim_env import NimRules, TabularPolicy
 from nim_env.testing import assert_learns
 
 from command_line import run
-from find_the_bug.matrix import BUGS, load
+from find_the_bug.matrix import BUGS, NO_BUG, load
 
 RULES = NimRules((1, 2, 3))
 MOVES = {"q_learning": 5_000, "dqn": 30_000, "maskable_ppo": 30_000}
@@ -49,7 +47,7 @@ class Args:
 def main(args: Args) -> pd.DataFrame:
     """Judges all learners and returns a row for each learner and bug, with the number of seeds that pass."""
     args.folder.mkdir(parents=True, exist_ok=True)
-    correct = [{"learner": learner, "bug": "", "text": "", "replacement": ""} for learner in MOVES]
+    correct = [{"learner": learner} | NO_BUG for learner in MOVES]
     table = []
     for row in tqdm(correct + BUGS[BUGS["learner"].isin(MOVES)].to_dict("records"), disable=None):
         moves = MOVES[row["learner"]]

@@ -14,12 +14,11 @@ Install: pip install -e ".[examples,sb3]"
 """
 
 import inspect
+import itertools
 import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import install_hint  # noqa: F401  says what to install if a package is missing
 
 import joblib
 import matplotlib.pyplot as plt
@@ -37,6 +36,7 @@ from common import save_figure
 
 HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
+NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}  # a correct learner
 BOARDS = (
     ((1, 2, 4), None),
     ((3, 5), None),
@@ -67,8 +67,7 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and judges all learners, and returns a row for each diagnosis."""
-    correct = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
-    rows = BUGS.to_dict("records") + [{"learner": name} | correct for name in BUGS["learner"].unique()]
+    rows = BUGS.to_dict("records") + [{"learner": name} | NO_BUG for name in BUGS["learner"].unique()]
     runs = []
     for row in rows:
         n_runs = args.n_bug if row["bug"] else args.n_correct
@@ -76,12 +75,9 @@ def main(args: Args) -> pd.DataFrame:
             n_runs //= 5 if row["bug"] else 30
         runs += [joblib.delayed(train_and_diagnose)(row, seed) for seed in range(n_runs)]
     results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
-    table = pd.DataFrame(
-        [row for rows in tqdm(results, total=len(runs), desc="runs", disable=None) for row in rows]
-    )
+    table = pd.DataFrame(itertools.chain.from_iterable(tqdm(results, total=len(runs), desc="runs", disable=None)))
     matrix = count(table)
     save_figure(draw(matrix), args.folder / "find_the_bug.svg")
-    table.to_csv(args.folder / "runs.csv", index=False)
     matrix.to_csv(args.folder / "find_the_bug.csv", index=False)
     print(matrix.to_string(index=False))
     print("\n".join(sentences(matrix)))
@@ -131,7 +127,7 @@ def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
     train = load(learner, (row["text"], row["replacement"]))
     draws = random.Random(f"{learner}, {seed_name(bug)}, {seed}")
     rules, moves, settings, told = draw_settings(learner, draws, 1.0 if bug == "discount" else None)
-    settings = {"seed": seed} | settings
+    settings["seed"] = seed
     diagnoses = []
     earlier = None
     for share in SHARES:
@@ -139,18 +135,16 @@ def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
         findings: tuple[str, ...] = ()
         if learner == "maskable_ppo":
             actions, values = values
-            findings = evaluation.diagnose_moves(
-                rules, TabularPolicy(rules, np.eye(rules.n_actions)[actions])
-            ).findings
+            player = TabularPolicy(rules, np.eye(rules.n_actions)[actions])
+            findings = evaluation.diagnose_moves(rules, player).findings
         diagnosis = evaluation.diagnose(rules, values, **told, earlier=earlier if share == 1 else None)
         if findings != ("no mask at prediction",):
             findings = diagnosis.findings
         earlier = values
         names = sorted({name if learner in MOVES else SAME.get(name, name) for name in findings})
-        result = {"result": diagnosis.result, "findings": " or ".join(names), "n_names": len(names)}
-        result |= {"witness": diagnosis.witness is not None}
         run_of = {"learner": learner, "bug": bug, "is_listed": row["findings"] != "", "share": share}
-        diagnoses.append(run_of | {"verdict": verdict(row, names), "board": str(rules)} | settings | told | result)
+        result = {"verdict": verdict(row, names), "result": diagnosis.result, "n_names": len(names)}
+        diagnoses.append(run_of | result | {"witness": diagnosis.witness is not None})
     return diagnoses
 
 
@@ -218,12 +212,7 @@ def draw(matrix: pd.DataFrame) -> Figure:
     shares = ended["right"] / ended[["right", "none", "wrong"]].sum(axis=1)
     figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
     style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
-    of_pairs = (
-        shares.groupby([ended["bug"], ended["learner"]])
-        .mean()
-        .unstack()
-        .rename(columns=lambda name: name.replace("_", "\n"))
-    )
+    of_pairs = shares.groupby([ended["bug"], ended["learner"].str.replace("_", "\n")]).mean().unstack()
     sns.heatmap(of_pairs, annot=True, fmt=".0%", ax=axis, rasterized=True, **style)
     axis.set(title="The fraction of the runs in which the diagnosis names the bug", xlabel="", ylabel="")
     axis.grid(visible=False)

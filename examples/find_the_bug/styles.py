@@ -7,8 +7,7 @@ matrix.py with settings drawn at random.
 
 nim_env.evaluation.diagnose judges them after 5 %, 30 % and all of their moves, in two modes. In the mode "not
 told" it knows only the opponent and the discount. In the mode "told" it also knows the rewards, the initial value
-and whether the learner is on-policy. The script saves the counts, and prints those of the correct learners and a
-summary of each mode.
+and whether the learner is on-policy. The script saves the counts and prints a summary of each mode.
 
     cd examples
     python -m find_the_bug.styles
@@ -16,12 +15,11 @@ summary of each mode.
 Install: pip install -e ".[examples,sb3]"
 """
 
+import itertools
 import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import install_hint  # noqa: F401  says what to install if a package is missing
 
 import joblib
 import numpy as np
@@ -31,21 +29,10 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy, evaluation, policies
 
 from command_line import run
-from find_the_bug.matrix import (
-    BUGS,
-    HERE,
-    SAME,
-    SHARES,
-    draw_settings,
-    load,
-    seed_name,
-    sentence,
-    source_of,
-    verdict,
-)
+from find_the_bug import matrix
+from find_the_bug.matrix import BUGS, NO_BUG, SHARES, load
 
-STYLES = pd.read_csv(HERE / "styles.csv", keep_default_na=False)
-NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
+STYLES = pd.read_csv(matrix.HERE / "styles.csv", keep_default_na=False)
 KEYS = ["family", "learner", "style", "bug", "is_listed", "mode", "share"]
 COUNTS = [
     "right",
@@ -76,15 +63,10 @@ def main(args: Args) -> pd.DataFrame:
     tasks += [(style, bug, seed) for style, bug in combinations() for seed in range(args.n_bug)]
     runs = [joblib.delayed(train_and_diagnose)(*task) for task in tasks]
     results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
-    table = pd.DataFrame(
-        [row for rows in tqdm(results, total=len(runs), desc="runs", disable=None) for row in rows]
-    )
+    table = pd.DataFrame(itertools.chain.from_iterable(tqdm(results, total=len(runs), desc="runs", disable=None)))
     counts = table.groupby(KEYS, sort=False)[COUNTS].sum().reset_index()
     args.folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.folder / "runs.csv", index=False)
     counts.to_csv(args.folder / "styles.csv", index=False)
-    correct = counts[counts["bug"] == ""].groupby(["family", "learner", "style", "mode"], sort=False)
-    print(correct[COUNTS].sum().reset_index().to_string(index=False))
     print("\n".join(sentences(counts)))
     return table
 
@@ -109,15 +91,15 @@ def combinations() -> list[tuple[dict[str, Any], dict[str, str]]]:
         for style in all_styles()
         for bug in bugs
         if bug["learner"] == style["learner"]
-        and source_of(style["learner"], *style["replacements"]).count(bug["text"]) == 1
+        and matrix.source_of(style["learner"], *style["replacements"]).count(bug["text"]) == 1
     ]
 
 
 def train_and_diagnose(style: dict[str, Any], bug: dict[str, str], seed: int) -> list[dict[str, Any]]:
     """Trains one learner and returns its diagnoses, or an empty list if its bug does not change what it learns."""
     learner, name = style["learner"], style["style"]
-    draws = random.Random(f"styles: {learner}, {name}, {seed_name(bug['bug'])}, {seed}")
-    rules, moves, settings, told = draw_settings(learner, draws, float(style["discount"] or 0) or None)
+    draws = random.Random(f"styles: {learner}, {name}, {matrix.seed_name(bug['bug'])}, {seed}")
+    rules, moves, settings, told = matrix.draw_settings(learner, draws, float(style["discount"] or 0) or None)
     settings["seed"] = 1_000_000 + seed  # matrix.py uses the small seeds
     if style["opponent"] == "self":
         del told["opponent"]
@@ -133,16 +115,15 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, str], seed: int) ->
     for mode, arguments in (("not told", told), ("told", told | options_of(style))):
         for share, values, earlier in zip(SHARES, tables, (None, None, tables[1]), strict=True):
             diagnosis = evaluation.diagnose(rules, values, **arguments, earlier=earlier)
-            names = sorted({SAME.get(finding, finding) for finding in diagnosis.findings})
+            names = sorted({matrix.SAME.get(finding, finding) for finding in diagnosis.findings})
             is_perfect = not bug["bug"] and evaluation.mastery(rules, player_of(rules, values)).expert == 1
             run_of = {key: style[key] for key in ("family", "learner", "style")}
             run_of |= {"bug": bug["bug"], "is_listed": bug["findings"] != "", "mode": mode, "share": share}
-            result = {name: verdict(bug, names) == name for name in ("right", "none", "wrong")}
+            result = {name: matrix.verdict(bug, names) == name for name in ("right", "none", "wrong")}
             result |= {"is_bug": diagnosis.result == "bug", "is_undecided": diagnosis.result == "undecided"}
             result |= {"wrong_for_sure": result["wrong"] and result["is_bug"], "is_perfect": is_perfect}
             result |= {"is_perfect_train_longer": is_perfect and "train longer" in names}
-            found = {"findings": " or ".join(names), "board": str(rules)}
-            diagnoses.append(run_of | found | settings | told | result)
+            diagnoses.append(run_of | result)
     return diagnoses
 
 
@@ -197,9 +178,9 @@ def sentences(counts: pd.DataFrame) -> list[str]:
             ("unlisted bugs undecided", unlisted, "is_undecided"),
         ):
             hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
-            lines.append(sentence(name, hits, n))
+            lines.append(matrix.sentence(name, hits, n))
         hits, n = int(correct["is_perfect_train_longer"].sum()), int(correct["is_perfect"].sum())
-        lines.append(sentence("correct learners without a mistake that are told to train longer", hits, n))
+        lines.append(matrix.sentence("correct learners without a mistake that are told to train longer", hits, n))
     return lines
 
 

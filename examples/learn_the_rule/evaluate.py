@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
-
 import matplotlib.pyplot as plt
 import pandas as pd
+import seaborn as sns
 import tyro
 
 from nim_env import NimRules, evaluation
@@ -89,28 +88,18 @@ def evaluate_player(name: str, args: Args) -> list[dict[str, Any]]:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Draws expert mastery on each board, with a bar for each player and a line for random play."""
-    means = table.groupby("player")["expert"].mean().sort_values()
-    players = [player for player in means.index if not player.startswith("random")]
-    boards = list(table.groupby("board", sort=False))
-    size = 7.4, 1 + 0.4 * len(players)
-    figure, axes = plt.subplots(1, len(boards), figsize=size, layout="constrained", sharey=True, squeeze=False)
-    for axis, (board, rows) in zip(axes[0], boards, strict=True):
-        is_bar = rows["player"].isin(players)
-        shares = rows["expert"][is_bar]
-        bars = axis.barh(rows["player"][is_bar].map(players.index), shares, color=COLORS["player_1"])
-        axis.bar_label(bars, [f"{percent(share)} %" for share in shares], padding=3)
-        axis.set(title=board, xlim=(0, 1.5), xticks=[])
-        for share in rows["expert"][~is_bar]:
-            axis.axvline(share, color=COLORS["flag"], linestyle="--")
-            axis.set_xticks([share], [f"random play {percent(share)} %"], ha="left")
-        axis.tick_params(length=0)
-        axis.grid(visible=False)
-        axis.spines[:].set_visible(False)
-    axes[0, 0].set_yticks(range(len(players)), [textwrap.fill(player, 24) for player in players])
-    finding = f"{means.index[-1]}: a winning move in {percent(means.iloc[-1])} % of the winning positions"
-    figure.suptitle(finding, x=0.01, ha="left", fontsize="large")
-    return figure
+    """Draws expert mastery on each board, with a bar for each player."""
+    table = table.assign(player=table["player"].map(lambda player: textwrap.fill(player, 24)))
+    means = table.groupby("player")["expert"].mean().sort_values(ascending=False)
+    height = 1 + 0.4 * len(means)
+    style = {"order": list(means.index), "color": COLORS["player_1"], "height": height, "aspect": 2.5 / height}
+    grid = sns.catplot(table, kind="bar", x="expert", y="player", col="board", **style)
+    for axis in grid.axes.flat:
+        axis.bar_label(axis.containers[0], fmt=lambda share: f"{percent(share)} %", padding=3)
+    grid.set(xlim=(0, 1.5), xticks=[]).set_titles("{col_name}").set_axis_labels("", "").despine(bottom=True)
+    finding = f"{means.index[0]}: a winning move in {percent(means.iloc[0])} % of the winning positions"
+    grid.figure.suptitle(finding, x=0.01, y=1.03, ha="left")
+    return grid.figure
 
 
 if __name__ == "__main__":

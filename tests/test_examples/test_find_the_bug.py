@@ -15,7 +15,7 @@ import torch
 
 from nim_env import NimRules, TabularPolicy, evaluation, testing
 
-from find_the_bug import budgets, matrix, models, styles
+from find_the_bug import budgets, matrix, styles
 
 torch.set_num_threads(1)  # other tests run at the same time
 ROOT = Path(__file__).parents[2]
@@ -116,15 +116,6 @@ def test_the_budgets_count_every_seed(monkeypatch, tmp_path):
     assert table.loc["discount", "pass_by_moves"] == 2
     saved = pd.read_csv(tmp_path / "test_budgets.csv", keep_default_na=False, index_col="bug")
     assert saved.equals(table)
-
-
-def test_each_model_has_one_result(tmp_path):
-    args = models.Args(algorithms=("A2C", "DQN"), steps=(0, 200), seeds=2, folder=tmp_path)
-    table = models.main(args)
-    assert table.index.tolist() == [("A2C", 0), ("A2C", 200), ("DQN", 0), ("DQN", 200)]
-    assert (table["models"] == 2).all()
-    assert (table[["bug", "undecided", "no bug found"]].sum(axis=1) == 2).all()
-    assert pd.read_csv(tmp_path / "models.csv", index_col=["algorithm", "steps"]).equals(table)
 
 
 def test_the_tests_of_the_page_pass():
