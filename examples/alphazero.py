@@ -32,6 +32,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt

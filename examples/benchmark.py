@@ -15,6 +15,8 @@ from pathlib import Path
 from time import perf_counter as clock
 from typing import Any
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np

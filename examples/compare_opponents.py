@@ -13,6 +13,8 @@ import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import pandas as pd

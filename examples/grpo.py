@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import datasets
 import matplotlib.pyplot as plt
 import numpy as np

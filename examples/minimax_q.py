@@ -11,6 +11,8 @@ Install: pip install -e ".[examples]"
 from dataclasses import dataclass
 from pathlib import Path
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import numpy as np
 import pettingzoo

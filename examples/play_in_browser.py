@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import numpy as np
 
 from nim_env import NimRules

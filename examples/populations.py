@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt

@@ -16,6 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt

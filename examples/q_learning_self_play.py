@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

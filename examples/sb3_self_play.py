@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import pandas as pd
 import torch

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np

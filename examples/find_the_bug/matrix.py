@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import joblib
 import matplotlib.pyplot as plt
 import numpy as np

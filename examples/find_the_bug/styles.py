@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import joblib
 import numpy as np
 import pandas as pd

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import numpy as np
 import torch
 import tyro

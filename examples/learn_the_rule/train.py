@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import gymnasium as gym
 import numpy as np
 import pandas as pd
