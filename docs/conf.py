@@ -171,6 +171,24 @@ class LinksToRepository(SphinxTransform):
         node.replace_self(link)
 
 
+class UnbrokenBoards(SphinxTransform):
+    """A board such as 1-3-5-7 and a player such as take-3 do not break at their hyphens."""
+
+    default_priority = 900
+    verbatim = (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.raw)
+
+    def apply(self):
+        for text in list(self.document.findall(nodes.Text)):
+            parts = re.split(r"(\b(?:\d+|take)(?:-\d+)+\b)", text)
+            if len(parts) == 1 or isinstance(text.parent, self.verbatim):
+                continue
+            unbroken = [
+                nodes.inline("", part, classes=["unbroken"]) for part in parts
+            ]
+            unbroken[::2] = [nodes.Text(part) for part in parts[::2]]
+            text.parent.replace(text, unbroken)
+
+
 def label_objects(app, env):  # noqa: ARG001
     """Links such as ``api/nim_env.game.md#nim_env.rules.NimRules`` lead to the object on the page."""
     labels = env.get_domain("std").anonlabels
