@@ -297,6 +297,7 @@ def copy_page(app, exception):
 
 def setup(app):
     app.add_transform(LinksToRepository)
+    app.add_transform(UnbrokenBoards)
     app.connect("autodoc-process-docstring", link_to_page)
     app.connect("autodoc-process-docstring", shorten_types, priority=900)
     app.connect("autodoc-process-signature", shorten_signature)
