@@ -108,7 +108,7 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     """Trains a network. Returns a row for each evaluation, and the trained parameters."""
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
     parameters = NETWORKS[args.network][0](network_key, env.rules)
-    moments = optimizer(args).init(parameters)
+    opt_state = optimizer(args).init(parameters)
     states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
     n_moves = args.num_envs * args.n_steps
     board = "-".join(map(str, env.rules.heaps))
@@ -125,7 +125,8 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
             buffer.append(moves)
             drawn = generator.integers(len(buffer) * n_moves, size=(GRADIENT_STEPS, BATCH_SIZE))
             batches = [np.concatenate(parts)[drawn] for parts in zip(*buffer, strict=True)]
-            parameters, moments = update(args, env, parameters, moments, batches)
+            parameters, opt_state = update(args, env, parameters, opt_state, batches)
+        # the first round after each multiple of the interval, and the last one
         if timesteps % EVAL_INTERVAL < n_moves or timesteps + n_moves > args.total_timesteps:
             row = evaluate(args, env, parameters)
             rows.append(first | {"timesteps": timesteps, "games": games} | row)
@@ -294,7 +295,7 @@ def optimizer(args: Args) -> optax.GradientTransformation:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: Any) -> tuple[Parameters, Any]:
+def update(args: Args, env: Nim, parameters: Parameters, opt_state: Any, batches: Any) -> tuple[Parameters, Any]:
     """Trains the network on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
 
     def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
@@ -303,29 +304,30 @@ def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: 
         return jnp.mean(entropy + is_known * (values - outcomes) ** 2)
 
     def train_on(carry: Any, batch: Any) -> tuple[Any, None]:
-        parameters, moments = carry
+        parameters, opt_state = carry
         gradients = jax.grad(loss)(parameters, *batch)
-        changes, moments = optimizer(args).update(gradients, moments)
-        return (optax.apply_updates(parameters, changes), moments), None
+        changes, opt_state = optimizer(args).update(gradients, opt_state)
+        return (optax.apply_updates(parameters, changes), opt_state), None
 
-    return jax.lax.scan(train_on, (parameters, moments), batches)[0]
+    return jax.lax.scan(train_on, (parameters, opt_state), batches)[0]
 
 
 def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
     """Returns the exact expert mastery of the policy and of the value."""
     rules = env.rules
     n_chunks = -(-rules.n_positions // CHUNK_SIZE)
+    # the last chunk is filled up with the first positions, so all have one shape and are compiled once
     chunks = np.resize(rules.all_positions(), (n_chunks, CHUNK_SIZE, rules.n_heaps))
     results = [predict(args, rules, parameters, chunk) for chunk in chunks]
     actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # indexed by position
     values = np.concatenate([values for _, values in results])
-    values[0] = -rules.terminal_reward
+    values[0] = -rules.terminal_reward  # in the empty position, the game is over
 
     def policy(heaps: np.ndarray, _: np.ndarray) -> np.ndarray:
         return actions[rules.index(heaps)]
 
     def value(heaps: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        after = rules.index(heaps)[:, None] - np.array(rules.offsets)
+        after = rules.index(heaps)[:, None] - np.array(rules.offsets)  # wrong for illegal moves, which are masked
         return np.where(masks, -values[after * masks], -np.inf).argmax(axis=1)
 
     players = {"policy": policy, "value": value}

@@ -4,6 +4,8 @@ All benchmarks take turns in one process, so the ratios are more reliable than t
 legal, and only the calls of the environments are timed. A step of Nim has two plies in Gymnasium, but one ply in
 PettingZoo and pgx.
 
+    python examples/benchmark.py
+
 Install: pip install -e ".[examples,jax]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
 """
 

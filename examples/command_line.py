@@ -16,13 +16,13 @@ from nim_env.check import players
 def run(main: Callable[[Any], Any], args_type: type) -> None:
     """Parses the command line into a dataclass and calls ``main`` with it.
 
-    The docstrings of the dataclass are the help texts. A wrong value, type or file prints one line and exits with
-    status 2. Ctrl-C prints one word and exits with status 130.
+    The docstrings of the dataclass are the help texts. A wrong value or file prints one line and exits with status
+    2. Ctrl-C prints one word and exits with status 130.
     """
     words = [word for argument in sys.argv[1:] for word in _without_commas(argument)]
     try:
         main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, OSError) as error:
         message = str(error).split(" was raised from the environment creator")[0]  # gym.make appends this
         print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
         sys.exit(2)

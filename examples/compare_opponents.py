@@ -5,6 +5,8 @@ only against the opponents. Then every player meets every other player, in both 
 this, because win probabilities and mastery are computed exactly. To enter your own players, give --enter my.agent
 my_file.py:my_function.
 
+    python examples/compare_opponents.py
+
 Install: pip install -e ".[examples]"
 """
 

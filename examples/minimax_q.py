@@ -5,6 +5,8 @@ The player who takes the last object loses. Player A moves first and maximizes; 
 (Littman 1994) from random self-play and updates its values after every move. It then wins every game that can be
 won. Piles are numbered from 0. Source: system 4 in docs/experiments/five_systems.md.
 
+    python examples/minimax_q.py
+
 Install: pip install -e ".[examples]"
 """
 

@@ -5,6 +5,8 @@ with a value for every action that it has tried in a position. The value is clos
 action usually wins, and close to -1 if that player usually loses. Both players share the table, and they learn
 only from how the games end.
 
+    python examples/nim_ai.py
+
 Install: pip install -e .   (in the project folder)
 """
 

@@ -99,8 +99,8 @@ class Log:
                 place = sample.id - 1, sample.epoch - 1
                 self.verdicts[place], self.answers[place] = judge(self.rules, self.heaps[place[0]], sample.output)
         self.winning = (self.verdicts == "winning").mean(axis=1)[[row["won"] for row in rows]]
-        within = self.winning * (1 - self.winning) / max(1, self.answers.shape[1] - 1)
         # the variance of the mean, estimated from the different answers to the same position
+        within = self.winning * (1 - self.winning) / max(1, self.answers.shape[1] - 1)
         self.variance = within.sum() / len(within) ** 2
 
     def figures(self, first: "Log") -> dict[str, str]:

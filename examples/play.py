@@ -3,6 +3,8 @@
 By default the game is 1-3-5-7, and the player who takes the last block loses. A move is a heap and a count, such
 as C 3. At every question, q, -1 and Ctrl-D leave.
 
+    python examples/play.py
+
 Install: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]"
 """
 
@@ -52,14 +54,18 @@ class Args:
 
 def main(args: Args) -> Any:
     """Plays games until the human leaves, and returns the opponent."""
+    if args.save is not None:
+        if args.opponent not in agents.ALGORITHMS:
+            raise ValueError(f"--save works only if --opponent is trained on the spot; got {args.opponent}")
+        args.save.parent.mkdir(parents=True, exist_ok=True)
     rules = NimRules(args.heaps, args.max_take, args.misere)
     env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
-    opponent = (
-        train(rules, args) if args.opponent in agents.ALGORITHMS else load_player(args.opponent, rules).policy
-    )
+    opponent: Any
+    if args.opponent in agents.ALGORITHMS:
+        opponent = train(rules, args)
+    else:
+        opponent = load_player(args.opponent, rules).policy
     if args.save is not None:
-        if not isinstance(opponent, agents.Agent):
-            raise ValueError(f"--save works only if --opponent is an agent; got {args.opponent}")
         opponent.save(args.save)
         print(f"saved: {args.save}")
     generator = np.random.default_rng(args.seed)

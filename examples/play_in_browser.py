@@ -4,6 +4,8 @@ The page is in the folder page/. The rules, the opponents and the lessons run in
 serve it. This script makes it available only on your own machine. It can also add your own player to the page. For
 this, it computes the player's probabilities, and its values if it has any, for every position in advance.
 
+    python examples/play_in_browser.py
+
 Install: pip install -e ".[examples]"
 """
 

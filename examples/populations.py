@@ -5,6 +5,8 @@ of its own snapshots (Bansal et al. 2018), fictitious self-play (Heinrich et al.
 2017). Each method trains in rounds of the same number of games. The boards have a known solution, so NashConv and
 exploitability are computed exactly after each round.
 
+    python examples/populations.py
+
 Install: pip install -e ".[examples]"
 """
 
@@ -71,7 +73,7 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> pd.Dat
     rules = NimRules(tuple(map(int, board.split("-"))))
     rows = []
     for i, (learned, newest) in enumerate(METHODS[method](rules, args, seed)):
-        gains = sum(gains_of_responses(rules, newest))  # from every position
+        gains = nash_conv_by_position(rules, newest)
         if isinstance(learned, OpponentPool):
             nash_conv = 2 * evaluation.mixed_exploitability(rules, learned)
         else:
@@ -89,17 +91,15 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def gains_of_responses(rules: NimRules, players: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns what a best response wins from each position against each of the two players.
+def nash_conv_by_position(rules: NimRules, players: Pair) -> NDArray[np.float64]:
+    """Returns NashConv of the games that start from each position, in the order of the indices.
 
-    The response moves second against the player who moves first, and first against the other. NashConv is the sum
-    of what the players could gain by a best response. In a zero-sum game the values of perfect play cancel in this
-    sum, so NashConv is the sum of the two results.
+    NashConv is the sum of what the players could gain by a best response. In a zero-sum game the values of perfect
+    play cancel in this sum. So it is what a best response wins against the player who moves first, plus what one
+    wins against the player who moves second.
     """
     first, second = players
-    against_first = solver.response_values(rules, first).going_second
-    against_second = solver.response_values(rules, second).going_first
-    return against_first, against_second
+    return solver.response_values(rules, first).going_second + solver.response_values(rules, second).going_first
 
 
 def independent_learners(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:

@@ -167,7 +167,7 @@ def main(args: Args) -> dict[int, float]:
     curve = {}
     for iteration in range(1, args.iterations + 1):
         network, opt_state, states = iterate(network, opt_state, states, jax.random.fold_in(key, iteration))
-        if iteration % EVAL_INTERVAL == 0:
+        if iteration % EVAL_INTERVAL == 0 or iteration == args.iterations:
             moves = iteration * NUM_ENVS * NUM_STEPS
             curve[moves] = evaluation.mastery(env.rules, player_of(network, env)).expert  # exact: Nim is solved
             print(f"{moves:9,} moves, {perf_counter() - start:5.1f} s: expert mastery {curve[moves]:.3f}")

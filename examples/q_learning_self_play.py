@@ -7,6 +7,8 @@ of the loser's last action with -1. An untrained agent (--episodes 0) is easy to
 hard to beat. Piles are numbered from 0: the move 2 5 takes five objects from pile 2. Source: systems 1 and 2 in
 docs/experiments/five_systems.md.
 
+    python examples/q_learning_self_play.py
+
 Install: pip install -e ".[examples]"
 """
 
@@ -61,7 +63,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     mastery = evaluation.mastery(RULES, agent)
     n_correct = mastery.won_positions - len(mastery.mistakes)
     print(f"The agent plays correctly in {n_correct} of {mastery.won_positions} winning positions.")
-    if args.picture is not None:
+    if args.picture is not None and args.episodes > 0:
         save_figure(plot(curve), args.picture)
     play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)
     return agent, curve

@@ -4,6 +4,8 @@ Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one or
 more from one heap. Whoever takes the last loses. The update is Q-learning's
 (Watkins 1989), with minus the opponent's next value (minimax-Q, Littman 1994).
 
+    python examples/quickstart.py
+
 Install: pip install -e .   (in the project folder)
 """
 
@@ -25,29 +27,26 @@ def greedy(observation, action_mask):
 
 
 print(f"{rules}: take any number from a heap; whoever takes the last loses")
-try:
-    for episode in range(EPISODES + 1):
-        if episode % 1_000 == 0:
-            mastery = evaluation.mastery(rules, greedy)  # exact: Nim is solved
-            share = f"{mastery.expert:.1%} of {mastery.won_positions}"
-            print(f"{episode:,} games: {share} winning positions played right")
-        observation, info = env.reset()
-        terminated = False
-        while not terminated:
-            if generator.random() < EPSILON:
-                action = generator.choice(np.flatnonzero(info["action_mask"]))
-            else:
-                action = greedy(observation, info["action_mask"])
-            next_observation, reward, terminated, _, info = env.step(action)
-            # minus: it is the other player's value; 0 after the end of a game
-            next_action = greedy(next_observation, info["action_mask"])
-            next_value = -q_table[(*next_observation, next_action)]
-            pair = (*observation, action)
-            error = reward + next_value - q_table[pair]
-            q_table[pair] += LEARNING_RATE * error
-            observation = next_observation
-except KeyboardInterrupt:
-    raise SystemExit("stopped") from None
+for episode in range(EPISODES + 1):
+    if episode % 1_000 == 0:
+        mastery = evaluation.mastery(rules, greedy)  # exact: Nim is solved
+        share = f"{mastery.expert:.1%} of {mastery.won_positions}"
+        print(f"{episode:,} games: {share} winning positions played right")
+    observation, info = env.reset()
+    terminated = False
+    while not terminated:
+        if generator.random() < EPSILON:
+            action = generator.choice(np.flatnonzero(info["action_mask"]))
+        else:
+            action = greedy(observation, info["action_mask"])
+        next_observation, reward, terminated, _, info = env.step(action)
+        target = reward
+        if not terminated:  # minus: the next value is the other player's
+            best_reply = greedy(next_observation, info["action_mask"])
+            target -= q_table[(*next_observation, best_reply)]
+        pair = (*observation, action)
+        q_table[pair] += LEARNING_RATE * (target - q_table[pair])
+        observation = next_observation
 
 observation, info = env.reset()
 terminated = False

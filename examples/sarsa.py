@@ -19,28 +19,19 @@ import nim_env
 
 
 class ExpectedSarsaAgent(agents.TabularAgent):
-    """Expected SARSA."""
+    """Expected SARSA, for environments that give action masks."""
 
-    def __init__(
-        self,
-        *spaces,
-        learning_rate=0.5,
-        gamma=1.0,
-        epsilon=0.1,
-        seed=None,
-    ):
+    def __init__(self, *spaces, learning_rate=0.5, gamma=1.0, epsilon=0.1, seed=None):
         super().__init__(*spaces, seed=seed)
         self.learning_rate = learning_rate
         self.gamma = gamma
         self.epsilon = epsilon
 
-    def act(self, observation, action_mask=None, explore=False):
-        legal = self.legal_columns(action_mask)
-        # epsilon-greedy; actions count from first_action, which is 0 in Nim
+    def act(self, observation, action_mask, explore=False):
+        legal = np.flatnonzero(action_mask)
         if explore and self.generator.random() < self.epsilon:
-            return int(self.generator.choice(legal)) + self.first_action
-        best = legal[self.q_values(observation)[legal].argmax()]
-        return int(best) + self.first_action
+            return int(self.generator.choice(legal))
+        return int(legal[self.q_values(observation)[legal].argmax()])
 
     def update(
         self,
@@ -49,23 +40,18 @@ class ExpectedSarsaAgent(agents.TabularAgent):
         reward,
         next_observation,
         terminated,
-        next_action_mask=None,
+        next_action_mask,
     ):
         target = reward
         if not terminated:
             # the mean value of the next action under the epsilon-greedy policy
-            legal = self.legal_columns(next_action_mask)
+            legal = np.flatnonzero(next_action_mask)
             q = self.q_values(next_observation)[legal]
             expected = (1 - self.epsilon) * q.max() + self.epsilon * q.mean()
             target += self.gamma * expected
         row = self.table.row(observation)
-        column = action - self.first_action
-        td_error = target - self.table.values[row, column]
-        self.table.values[row, column] += self.learning_rate * td_error
-
-    def legal_columns(self, action_mask):
-        mask = np.ones(self.n_actions) if action_mask is None else action_mask
-        return np.flatnonzero(mask)
+        td_error = target - self.table.values[row, action]
+        self.table.values[row, action] += self.learning_rate * td_error
 
 
 env = gym.make("SimpleNim-v0", opponent="expert")

@@ -6,6 +6,8 @@ exploration. If several actions are best, it takes the first of them. It loses s
 wins every game. With --then human, the same learner then plays against you and learns from these games too; enter
 -1 to leave. Source: system 3 in docs/experiments/five_systems.md.
 
+    python examples/sticks.py
+
 Install: pip install -e ".[examples]"
 """
 
@@ -61,8 +63,8 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent, and for each game whether the agent won."""
     if args.window < 1:
         raise ValueError(f"--window must be 1 or more; got {args.window}")
-    if args.save is not None and not args.save.parent.is_dir():
-        raise ValueError(f"--save must name a file in an existing folder; got {args.save}")
+    if args.save is not None:
+        args.save.parent.mkdir(parents=True, exist_ok=True)
     rules = NimRules((args.sticks,), args.max_take)
     envs = [make_env(opponent, rules, args.verbose) for opponent in (args.opponent, args.then) if opponent]
     agent = agents.QLearningAgent(

@@ -6,6 +6,8 @@ learner counts how often each move was part of a won game, and it draws its move
 use your own opponent, write a Python function that takes the heap size and returns the number of objects to take,
 and give --opponent my_file.py:my_function. Source: system 5 in docs/experiments/five_systems.md.
 
+    python examples/win_counting.py
+
 Install: pip install -e ".[examples]"
 """
 

@@ -12,6 +12,7 @@ state_dict, the "boxes" of recurrent states (lower and upper ends), and for each
 without lookahead is checked too. The script prints a line for each certificate that it accepts, and stops at the
 first that it refuses.
 
+    cd examples
     python -m learn_the_rule.check learn_the_rule/certificates/*.npz
     python -m learn_the_rule.check results/certificates/network.npz --network results/network.pt
 

@@ -7,6 +7,7 @@ of the digits, are slightly different on other boards. Therefore it is trained t
 a radius (interval bound propagation, Gowal et al. 2018, arXiv:1810.12715). In normal play, prove.py and check.py
 can then prove that the policy is perfect on every board.
 
+    cd examples
     python -m learn_the_rule.train --seed 1
     python -m learn_the_rule.distill results/learn_the_rule/network.pt
     python -m learn_the_rule.prove results/learn_the_rule/policy.pt

@@ -1,5 +1,6 @@
 """Evaluates players exactly on the boards of the literature, from 1-3-5-7-9 to 1-3-5-7-9-11-13.
 
+    cd examples
     python -m learn_the_rule.evaluate results/learn_the_rule/network.pt
     python -m learn_the_rule.evaluate "random play=random" "mine=my_player.py:choose"
 

@@ -5,6 +5,7 @@ can track. The search looks for boxes in the space of the recurrent state. Each 
 automaton, the initial state lies in a box, and each transition must map each box into a box of the automaton's
 next state. docs/experiments/proof.md explains why this is sufficient.
 
+    cd examples
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
 The script prints whether each network is proven, saves the certificates of proven networks, and draws the boxes.

@@ -4,6 +4,7 @@ The network (network.py) estimates the value of a position for the player to mov
 ply of lookahead: the target of a position is the value of its best move, which is the reward if the move ends the
 game, and otherwise minus the value of the next position. Moves are ε-greedy. Nothing computes a nim-sum.
 
+    cd examples
     python -m learn_the_rule.train
     python -m learn_the_rule.train --misere --seed 1 --folder results/misere_1
     python play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/network.pt

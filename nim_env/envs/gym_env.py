@@ -88,9 +88,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
 
     ## Starting state
     An episode starts with full heaps. The argument ``first_player`` determines who moves first. If it is the
-    opponent, ``reset`` plays the opponent's opening move and returns the position after it. ``reset`` cannot return
-    a finished game, so the opponent never opens with a move that would end it. The probabilities of its other moves
-    are scaled up to a sum of 1.
+    opponent, ``reset`` plays the opponent's opening move and returns the position after it. ``reset`` cannot
+    return a finished game, so the opponent never opens with a move that would end it. The probabilities of its
+    other moves are scaled up to a sum of 1.
 
     With ``random_start`` or ``options["heaps"]``, the episode starts from a random or a given position instead.
     The agent is then the first to move.

@@ -5,8 +5,6 @@ import runpy
 import sys
 from pathlib import Path
 
-import pytest
-
 from nim_env import NimRules, theory
 
 ROOT = Path(__file__).parents[2]
@@ -31,15 +29,6 @@ def test_it_learns_and_plays_a_game(capsys):
     mistakes = re.findall(r"\[(\d \d \d \d)\]", shown.splitlines()[-1])
     assert len(mistakes) == round(335 * (1 - share["5,000"] / 100))
     assert all(theory.is_winning(NimRules(), [*map(int, heaps.split())]) for heaps in mistakes)
-
-
-def test_ctrl_c_is_one_word(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("nim_env.evaluation.mastery", interrupted)
-    with pytest.raises(SystemExit, match="stopped"):
-        runpy.run_path(str(ROOT / "examples" / "quickstart.py"))
 
 
 def test_the_first_program_is_short_and_needs_the_core_only():
