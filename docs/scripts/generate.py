@@ -165,18 +165,18 @@ ROUTES = {
     "check": (
         "nim_env.check.command.main",
         "nim_env.check.command._examine_in_process",
-        "nim_env.check.processes.run_in_process",
-        "nim_env.check.report.examine",
+        "nim_env.check.foreign_code.run_in_process",
+        "nim_env.check.examination.examine",
         "nim_env.check.players.LoadedPlayer",
         "nim_env.check.players.load_player",
         "nim_env.check.players.player_of",
         "nim_env.check.values.find_values",
         "nim_env.check.specification",
         "nim_env.check.specification.faults",
-        "nim_env.check.report.probabilities_of",
+        "nim_env.check.examination.probabilities_of",
         "nim_env.evaluation.assessment.Assessment",
         "nim_env.evaluation.assessment.assess",
-        "nim_env.check.report._summary",
+        "nim_env.check.examination._summary",
     ),
 }
 

@@ -86,14 +86,14 @@ def diagnose(
     reading = first_reading(learner, rewards, initial, bool(is_on_policy))
     if isinstance(reading, Diagnosis):
         return reading
-    told = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
-    return _decide(Case(learner, reading), {name for name, value in told.items() if value is None})
+    passed = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
+    return _decide(Case(learner, reading), {name for name, value in passed.items() if value is None})
 
 
-def _decide(case: Case, not_told: set[str]) -> Diagnosis:
+def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
     """Decides between a correct learner under the first reading, one under another reading, and a bug.
 
-    Only the arguments ``not_told``, which the user did not pass, have other readings.
+    Only the arguments ``not_passed``, which the user did not pass, have other readings.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early
@@ -103,7 +103,7 @@ def _decide(case: Case, not_told: set[str]) -> Diagnosis:
             return correct
     elif suspected.result == "undecided":
         return suspected
-    return diagnosis_under_other_readings(case, not_told, suspected) or suspected or _train_longer(case)
+    return diagnosis_under_other_readings(case, not_passed, suspected) or suspected or _train_longer(case)
 
 
 def _untrained(case: Case) -> Diagnosis | None:

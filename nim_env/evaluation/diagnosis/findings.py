@@ -185,7 +185,7 @@ def bugs_in_words(names: Sequence[str]) -> str:
 
 def not_finite(value: str) -> Diagnosis:
     """A value is infinite or undefined; ``value`` names it and says what it is."""
-    return bug(f"{value} is not finite", NOT_FINITE, place="in the values")
+    return bug(f"{value}, not a finite number", NOT_FINITE, place="in the values")
 
 
 def other_initial(in_table: float, given: float) -> Diagnosis:
@@ -239,7 +239,7 @@ def other_reward(furthest: float) -> Diagnosis:
 
 
 def wrong_sign(is_opponents_reward: bool) -> Diagnosis:
-    """All last moves have moved away from their reward, in a way that the opponent's reward explains or not."""
+    """All last moves have moved away from their reward, which the opponent's reward may explain."""
     text = "last moves have the wrong sign"
     if is_opponents_reward:
         return bug(f"{LISTED_BUGS[OPPONENTS_REWARD]}: {text}", OPPONENTS_REWARD)
@@ -278,7 +278,7 @@ def unlisted_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
 
 
 def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
-    """Most values satisfy Bellman's equation, for rewards of the size ``unit``."""
+    """Most values satisfy Bellman's equation, for rewards of this size, and perhaps with random replies only."""
     text = f"{_settled_values(share)} where {BELLMAN} puts them"
     if unit != 1:
         return no_bug(f"{text}, for rewards of {unit:.3g} instead of 1", OTHER_SCALE)

@@ -75,38 +75,38 @@ def _reward_scale(learner: Learner) -> float:
 
 
 def diagnosis_under_other_readings(
-    case: Case, not_told: set[str], suspected: Diagnosis | None
+    case: Case, not_passed: set[str], suspected: Diagnosis | None
 ) -> Diagnosis | None:
     """Decides whether a correct learner under another reading can have the values.
 
     Args:
         case: The case under the first reading.
-        not_told: The arguments of :func:`diagnose` that the user did not pass. Only these have other readings.
+        not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these have other readings.
         suspected: The diagnosis of a bug under the first reading. ``None`` if none was found.
 
     Returns:
         An undecided diagnosis with the first of these readings as its premise; ``None`` if there is none.
     """
-    for reading, premise in _other_readings(case, not_told):
+    for reading, premise in _other_readings(case, not_passed):
         other = Case(case.learner, reading)
         if found := _under_other_reading(case, other, premise, suspected):
             return found
     return None
 
 
-def _other_readings(case: Case, not_told: set[str]) -> Iterator[tuple[Reading, str]]:
+def _other_readings(case: Case, not_passed: set[str]) -> Iterator[tuple[Reading, str]]:
     """Other readings of a correct learner that the values hint at, each with its premise and what decides it."""
     reading, unit = case.reading, case.reading.unit
     size = max(case.learner.largest_value(reading), unit)
-    if "rewards" in not_told:
+    if "rewards" in not_passed:
         if size > thresholds.MAX_VALUE * unit:
             yield reading._replace(win=size, loss=-size), findings.if_rewards_are_larger(size, unit)
         for win, loss in ((size, 0.0), (0.0, -size)):
             yield reading._replace(win=win, loss=loss), findings.if_one_reward_is_0(win, loss)
-    if "initial" in not_told and reading.initial is not None:
+    if "initial" in not_passed and reading.initial is not None:
         for initial in _other_initials(case):
             yield reading._replace(initial=initial), findings.if_values_start_at(initial)
-    if "on_policy" in not_told:
+    if "on_policy" in not_passed:
         yield reading._replace(on_policy=True), findings.if_on_policy()
 
 
