@@ -65,7 +65,14 @@ def required_parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def only_player(things: Mapping[str, Any], file: str) -> Any:
-    """Returns the only player that a file defines; ``None`` if there is none.
+    """Finds the only player that a file defines.
+
+    Args:
+        things: What the file defines, by name.
+        file: The file, as the command line names it.
+
+    Returns:
+        The player. ``None`` if there is none.
 
     Raises:
         ValueError: If the file defines several players.
@@ -78,7 +85,14 @@ def only_player(things: Mapping[str, Any], file: str) -> Any:
 
 
 def training_function(things: Mapping[str, Any], file: str) -> Callable[[int], Any]:
-    """Returns the function ``train`` of a file that defines no player. It takes the number of games.
+    """Finds the function ``train`` of a file that defines no player.
+
+    Args:
+        things: What the file defines, by name.
+        file: The file, as the command line names it.
+
+    Returns:
+        The function, which takes the number of games.
 
     Raises:
         ValueError: If there is no such function, or if it needs other arguments.

@@ -93,7 +93,8 @@ def diagnose(
 def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
     """Decides between a correct learner under the first reading, one under another reading, and a bug.
 
-    Only the arguments ``not_passed``, which the user did not pass, have other readings.
+    The first of these steps that finds something ends the diagnosis. ``not_passed`` are the arguments of
+    :func:`diagnose` that the user did not pass. Only these have other readings.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early

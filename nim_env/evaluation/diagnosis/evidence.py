@@ -1,8 +1,8 @@
 """How well values agree with the targets of an equation, and which bugs of the list they prove.
 
-The first part measures: how far values lie from their targets, and which of them the targets cannot explain. The
-second part has the three proofs of a bug of the list. The last part finds the witness, the value that shows a bug
-most clearly.
+The first part measures how far values lie from their targets, and which of them the targets cannot explain. The
+next part finds the bugs of the list that are proven, likely or nearest. The last part finds the witness, the value
+that shows a bug most clearly.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from nim_env.evaluation.diagnosis.case import Bug, Case, Target
 from nim_env.evaluation.diagnosis.equations import Equation
 from nim_env.evaluation.diagnosis.findings import Diagnosis, Witness
 from nim_env.evaluation.diagnosis.learner import Bools, Floats
+
+# How well values agree with targets
 
 
 def distance(case: Case, targets: list[Target]) -> Floats:
@@ -75,6 +77,9 @@ def satisfies_bellman(case: Case) -> bool:
     return is_explained and not any(
         most_are_nearer(case, bug.target, case.is_trained, thresholds.MAJORITY) for bug in case.bugs
     )
+
+
+# The bugs of the list
 
 
 def proven_bugs(case: Case) -> list[Bug]:
@@ -164,9 +169,7 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
     """
     to_bug, to_bellman = _from_initial(case, [bug]), _from_initial(case, case.targets)
     is_on_way = (to_bug * to_bellman >= 0) & (np.abs(to_bug) <= np.abs(to_bellman))
-    counts = np.ones_like(case.is_trained)
-    if case.scaled.initial_or_0 != 0:
-        counts = np.asarray(~is_on_way.any(axis=0))
+    counts = np.asarray(~is_on_way.any(axis=0) | (case.scaled.initial_or_0 == 0))
     return all(
         _fits_better(case, bug, among, counts, thresholds.MIN_EXPLAINED, thresholds.MIN_NEARER)
         for among in (case.is_trained, case.may_be_trained)
@@ -215,6 +218,9 @@ def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
     last_moves = case.learner.last_moves / case.reading.unit
     is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
     return bool(equation.last_mover and is_near.mean() >= thresholds.MIN_EXPLAINED)
+
+
+# The witness
 
 
 def first_witness(case: Case) -> Witness | None:
