@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nim_env.check import command, report
+from nim_env.check import examination, options, report
 
 ROOT = Path(__file__).parent.parent
 OTHERS = ("deep_rl.md", "large_boards.md", "test_suite.md")  # other test files run the code of these pages
@@ -55,7 +55,7 @@ def test_the_output_in_the_readme_is_that_of_its_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "test_your_agent.md").read_text(encoding="utf-8")
     Path("nim.py").write_text(re.search(r"This is `nim.py`.*?```python\n(.*?)```", page, re.DOTALL)[1])
-    said = command.full_report(report.examine("nim.py", command.parse(["check", "nim.py"]))).split()
+    said = report.full_report(examination.examine("nim.py", options.parse(["check", "nim.py"]))).split()
     shown = re.search(r"check nim.py\n```\n\n```text\n(.*?)```", text, re.DOTALL)[1].split()
     verdict = shown.index("verdict:")
     assert " ".join(shown[:verdict]) in " ".join(said)

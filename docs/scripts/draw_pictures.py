@@ -20,7 +20,7 @@ from PIL import Image
 
 import agents
 from nim_env import NimRules, evaluation, theory
-from nim_env.check import command, report
+from nim_env.check import examination, options
 from nim_env.rendering.animation import save_gif
 from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
 from nim_env.rendering.map import position_map
@@ -496,7 +496,7 @@ def draw_map_of_program(path):
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "nim.py"
         program.write_text(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], encoding="utf-8")
-        report.examine(str(program), command.parse(["check", str(program), "--picture", str(path)]))
+        examination.examine(str(program), options.parse(["check", str(program), "--picture", str(path)]))
 
 
 def draw_learning(path):

@@ -1,15 +1,16 @@
 """The command ``python -m nim_env check FILE``, which says how good a player is and what is wrong with it.
 
-- :mod:`nim_env.check.command` reads the command line, and prints the results.
-- :mod:`nim_env.check.options` has the options of the command line.
-- :mod:`nim_env.check.entries` has the results.
-- :mod:`nim_env.check.processes` runs a function in a process of its own, with a time limit.
-- :mod:`nim_env.check.report` examines one player.
-- :mod:`nim_env.check.players` loads a player: it finds out in which form a file has one.
+In the order of one run:
+
+- :mod:`nim_env.check.command` runs the command, and :mod:`nim_env.check.options` reads its command line.
+- :mod:`nim_env.check.foreign_code` runs other people's code, in a process of its own and with a time limit.
+- :mod:`nim_env.check.examination` examines one player in this process, by means of all that follow.
+- :mod:`nim_env.check.players` loads a player from any file, as a policy with its values.
+- :mod:`nim_env.check.programs` says what counts as a player in a program, how it is called, and describes its
+  errors. The page uses it too.
 - :mod:`nim_env.check.values` reads the values of a player.
-- :mod:`nim_env.check.foreign_code` runs code that other people wrote.
-- :mod:`nim_env.check.programs` imports their programs and describes their errors. The page uses it too.
 - :mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim.
+- :mod:`nim_env.check.report` has the entry of a player in the report, and how it is printed.
 
 This package imports the game, the policies, the evaluation, the rendering and, for the file of a model,
 :mod:`nim_env.sb3`. Only ``nim_env.__main__`` imports this package.

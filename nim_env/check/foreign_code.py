@@ -1,7 +1,10 @@
-"""Runs code that other people wrote: it prints nothing, gets no input, and its errors name the file and the line.
+"""Runs code that other people wrote, in a process of its own.
 
-The code is not confined in any other way: it can read and write files and start processes. The command runs it in
-a separate process (:mod:`nim_env.check.processes`).
+- :func:`run_in_process` runs a function in a process of its own, which can crash or be stopped by a time limit.
+- :func:`run_file` and :func:`running_code_of` work inside such a process: the code prints nothing and gets no
+  input, and its errors name the file and the line.
+
+The code is not confined in any other way: it can read and write files and start processes.
 """
 
 from __future__ import annotations
@@ -9,14 +12,87 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import multiprocessing
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from nim_env.check.programs import PlayerError, describing_errors, import_file
 from nim_env.policies import InvalidPolicyOutput
+
+
+class ProcessError(Exception):
+    """The process has crashed or has exceeded its time limit."""
+
+
+def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: float | None = None) -> Any:
+    """Runs a function in a new process. Afterwards, it kills that process and every process that it has started.
+
+    Args:
+        function: A function of a module, which the new process imports.
+        *arguments: Its arguments. They and the result must be picklable.
+        time_limit: The time limit in seconds. ``None`` for no limit.
+
+    Returns:
+        The result of the function.
+
+    Raises:
+        ProcessError: If the process ends without a result, or exceeds the time limit.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(sender, function, arguments))
+    if hasattr(os, "killpg"):
+        resource_tracker.ensure_running()  # before the mark, since it serves this process too
+    mark = f"NIM_ENV_CHECK_{os.urandom(16).hex()}"
+    os.environ[mark] = ""
+    try:
+        process.start()
+    finally:
+        del os.environ[mark]
+    sender.close()
+    try:
+        if not receiver.poll(time_limit):
+            raise ProcessError(f"takes longer than {time_limit:g} s")
+        result = receiver.recv()
+        process.join(5)
+        return result
+    except EOFError:
+        process.join()
+        raise ProcessError(f"ends its process with exit code {process.exitcode}") from None
+    finally:
+        if process.pid and hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):  # the group has the processes that the function started
+                os.killpg(process.pid, signal.SIGKILL)
+        _kill_marked(mark)
+        process.kill()
+        process.join()
+
+
+def _send_result(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Runs in the new process."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # a process group of its own, which can be killed as a whole
+    sender.send(function(*arguments))
+
+
+def _kill_marked(mark: str) -> None:
+    """Kills every process that was started with this environment variable.
+
+    This finds processes that have left their process group, on Linux only, unless they were started with another
+    environment. Other systems have no ``/proc/PID/environ``.
+    """
+    for _ in range(3):  # again, for processes that one of them has just started
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark.encode() in path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+
 
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
 
@@ -93,7 +169,7 @@ def _imports_from_folder_of(file: str | Path) -> Iterator[None]:
 
 @functools.lru_cache
 def _folder_of(file: str) -> str:
-    """The folder of a file, with links resolved. It is cached, since a function is asked in every position."""
+    """The folder of a file, with links resolved. It is cached, since a function is queried in every position."""
     return os.path.dirname(os.path.realpath(file))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,11 +24,12 @@ from nim_env import policies
 from nim_env.check.foreign_code import run_file, running_code_of
 from nim_env.check.programs import (
     choice_of,
-    has_choice_method,
+    how_to_name_a_player,
+    only_player,
     player_factory,
-    players_in,
     required_parameters,
     shorten,
+    training_function,
 )
 from nim_env.check.values import QFunction, entries_by_pair, find_values, lookup_function, q_table_of
 from nim_env.encodings import encoding_of
@@ -39,7 +39,7 @@ from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The suffixes of the files that can be loaded."""
-_N_REPEATED_QUESTIONS = 100  # to a function that draws its answers, until it gives an illegal one again
+_N_REPEATED_QUERIES = 100  # to a function that draws its answers, until it gives an illegal one again
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class LoadedPlayer:
         return best
 
     def illegal_answer_at(self, heaps: Sequence[int]) -> str:
-        """Asks a function again in a position in which it gave an illegal answer.
+        """Queries a function again on a position in which it gave an illegal answer.
 
         Args:
             heaps: The position.
@@ -99,7 +99,7 @@ class LoadedPlayer:
         """
         position = np.array([heaps])
         if isinstance(self.policy, policies.FunctionPolicy):
-            for _ in range(_N_REPEATED_QUESTIONS):
+            for _ in range(_N_REPEATED_QUERIES):
                 self.policy.action_probabilities(position, self.rules.action_mask(position))
                 if self.policy.fault:
                     return shorten(self.policy.illegal_answer)
@@ -179,23 +179,10 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     name = str(path)
     with running_code_of(name):
         defined = run_file(path)
-    players = players_in(defined)
-    first = next(iter(players), "")
-    if len(players) > 1:
-        raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{first}")
-    if players:
-        return player_of(players[first], rules, name)
-    train = defined.get("train")
-    if train is None:
-        classes = [value for value in defined.values() if has_choice_method(value)]
-        hint = _hint(classes[0], name) if classes else f"; name a function, as {name}:NAME"
-        raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
-    required = required_parameters(train)
-    if len(required) > 1:
-        wrapper = f"def train(n): return {path.stem}.train(n, ...)"
-        raise ValueError(
-            f"{name} has train({', '.join(required)}); write a file with `import {path.stem}` and `{wrapper}`"
-        )
+    player = only_player(defined, name)
+    if player is not None:
+        return player_of(player, rules, name)
+    train = training_function(defined, name)
     with running_code_of(name, f"in train({episodes})"):
         trained = train(episodes)
     return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
@@ -237,7 +224,7 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
     choose, options = choice_of(candidate)
     if not callable(choose) or inspect.isclass(candidate):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
-        raise ValueError(f"{name} must be {what}; got {shorten(candidate)}{_hint(candidate, name)}")
+        raise ValueError(f"{name} must be {what}; got {shorten(candidate)}{how_to_name_a_player(candidate, name)}")
     policy = _policy_of_function(choose, options, rules, name)
     values, remark, initial = find_values(candidate, rules, name)
     return LoadedPlayer(rules, policy, values, remark, initial=initial, make_player=player_factory(candidate))
@@ -279,26 +266,10 @@ def _policy_of_function(
         raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(required)})")
 
     @functools.wraps(choose)
-    def ask(heaps: Any, *mask: Any) -> Any:
+    def answer(heaps: Any, *mask: Any) -> Any:
         with running_code_of(name, f"at {'-'.join(map(str, np.atleast_1d(heaps)))}, called as {called}"):
             return choose(heaps, *mask, **options)
 
     if len(required) > 1:
-        return policies.FunctionPolicy(ask)
-    return from_heap_size(rules, ask) or policies.from_moves(rules, ask)
-
-
-def _hint(candidate: Any, name: str) -> str:
-    """What to do with what is not a player: make an object of a class, or name a method of an object."""
-    if inspect.isclass(candidate):
-        return f"; make an object of the class: player = {candidate.__name__}()"
-    methods = inspect.getmembers(
-        candidate, lambda member: inspect.ismethod(member) and len(required_parameters(member)) in (1, 2)
-    )
-    public = [method for method, _ in methods if method[0] != "_"]
-    if not public:
-        return ""
-    if re.fullmatch(r".*\.py:[\w.]+", name):
-        return f"; name a method of it, as {name}.{public[0]}"
-    file = name.partition(":")[0]
-    return f"; keep it as `player` in the file and name a method of it, as {file}:player.{public[0]}"
+        return policies.FunctionPolicy(answer)
+    return from_heap_size(rules, answer) or policies.from_moves(rules, answer)

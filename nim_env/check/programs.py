@@ -1,6 +1,7 @@
-"""Parts of the command that the page uses too: importing a program, describing its errors, and making new players.
+"""Programs of other people: what counts as a player in them, how it is called, and how their errors are described.
 
-This module needs only the standard library, so it also runs in a browser.
+The page "Your own program" uses this module too, in the browser, without NumPy and without this package. So it
+needs only the standard library, and the functions that the page calls keep their names.
 """
 
 from __future__ import annotations
@@ -17,42 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
-    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
-    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
-    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
-    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
-    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
-    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
-    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
-}
-
 CHOICE_METHODS = ("choose_action", "getMove")
 """The names of methods that choose a player's move."""
-
-
-class PlayerError(ValueError):
-    """The code of a player has failed."""
-
-
-def import_file(path: Path) -> dict[str, Any]:
-    """Imports a file as a new module, even if its name is already taken by a module of Python.
-
-    Args:
-        path: The file.
-
-    Returns:
-        What the file defines, by name.
-    """
-    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
-    name = f"player_{path.stem}" if is_taken else path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # for pickles and other processes
-    spec.loader.exec_module(module)
-    return vars(module)
 
 
 def has_choice_method(thing: Any) -> bool:
@@ -77,7 +44,7 @@ def players_in(things: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
-    """Finds how a player is asked for its move.
+    """Finds how a player is called for its move.
 
     Args:
         player: An object with a choice method, or a function.
@@ -95,6 +62,131 @@ def required_parameters(function: Callable[..., Any]) -> list[str]:
     parameters = inspect.signature(function).parameters.values()
     is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
+
+
+def only_player(things: Mapping[str, Any], file: str) -> Any:
+    """Finds the only player that a file defines.
+
+    Args:
+        things: What the file defines, by name.
+        file: The file, as the command line names it.
+
+    Returns:
+        The player. ``None`` if there is none.
+
+    Raises:
+        ValueError: If the file defines several players.
+    """
+    players = players_in(things)
+    if len(players) > 1:
+        first = next(iter(players))
+        raise ValueError(f"{file} holds the players {', '.join(players)}: name one, as {file}:{first}")
+    return next(iter(players.values()), None)
+
+
+def training_function(things: Mapping[str, Any], file: str) -> Callable[[int], Any]:
+    """Finds the function ``train`` of a file that defines no player.
+
+    Args:
+        things: What the file defines, by name.
+        file: The file, as the command line names it.
+
+    Returns:
+        The function, which takes the number of games.
+
+    Raises:
+        ValueError: If there is no such function, or if it needs other arguments.
+    """
+    train = things.get("train")
+    if train is None:
+        classes = [thing for thing in things.values() if has_choice_method(thing)]
+        hint = how_to_name_a_player(classes[0], file) if classes else f"; name a function, as {file}:NAME"
+        raise ValueError(f"{file} has no train(n) and no object with choose_action{hint}")
+    required = required_parameters(train)
+    if len(required) > 1:
+        module = Path(file).stem
+        wrapper = f"`import {module}` and `def train(n): return {module}.train(n, ...)`"
+        raise ValueError(f"{file} has train({', '.join(required)}); write a file with {wrapper}")
+    return train
+
+
+def how_to_name_a_player(thing: Any, name: str) -> str:
+    """Says how a class or an object that is not a player can become one: by an object of it, or by a method.
+
+    Args:
+        thing: The class or the object.
+        name: Its name on the command line.
+
+    Returns:
+        The end of an error message, which starts with a semicolon. It is empty if there is nothing to say.
+    """
+    if inspect.isclass(thing):
+        return f"; make an object of the class: player = {thing.__name__}()"
+    methods = inspect.getmembers(
+        thing, lambda member: inspect.ismethod(member) and len(required_parameters(member)) in (1, 2)
+    )
+    public = [method for method, _ in methods if method[0] != "_"]
+    if not public:
+        return ""
+    if re.fullmatch(r".*\.py:[\w.]+", name):
+        return f"; name a method of it, as {name}.{public[0]}"
+    file = name.partition(":")[0]
+    return f"; keep it as `player` in the file and name a method of it, as {file}:player.{public[0]}"
+
+
+def player_factory(player: Any) -> Callable[[], Any] | None:
+    """Returns a function that makes new players of the class of a given one.
+
+    If the class needs arguments, a new player is a copy with an empty table. The result is ``None`` unless the
+    player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
+    """
+    first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
+    has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
+    return functools.partial(_new, player) if has_keys_of_project else None
+
+
+def _new(player: Any) -> Any:
+    try:
+        return type(player)()
+    except TypeError:
+        new = copy.copy(player)
+        new.q = type(player.q)() if isinstance(player.q, dict) and not hasattr(player.q, "default_factory") else {}
+        return new
+
+
+def import_file(path: Path) -> dict[str, Any]:
+    """Imports a file as a new module, even if its name is already taken by a module of Python.
+
+    Args:
+        path: The file.
+
+    Returns:
+        What the file defines, by name.
+    """
+    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
+    name = f"player_{path.stem}" if is_taken else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # for pickles and other processes
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+class PlayerError(ValueError):
+    """The code of a player has failed."""
+
+
+_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
+    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
+    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
+    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
+    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
+    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
+    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
+    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
+}
 
 
 def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
@@ -155,23 +247,3 @@ def describe_error(error: BaseException, name: str, moment: str) -> str:
         what = "it asks for input"
     remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
     return f"{place}: {what}{f' ({moment})' if moment else ''}{remedy}"
-
-
-def player_factory(player: Any) -> Callable[[], Any] | None:
-    """Returns a function that makes new players of the class of a given one.
-
-    If the class needs arguments, a new player is a copy with an empty table. The result is ``None`` unless the
-    player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
-    """
-    first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
-    has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
-    return functools.partial(_new, player) if has_keys_of_project else None
-
-
-def _new(player: Any) -> Any:
-    try:
-        return type(player)()
-    except TypeError:
-        new = copy.copy(player)
-        new.q = type(player.q)() if isinstance(player.q, dict) and not hasattr(player.q, "default_factory") else {}
-        return new

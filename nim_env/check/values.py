@@ -175,7 +175,7 @@ def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: N
     if missing is None:
         return None
     try:
-        with running_code_of("the player", "when its value is asked"):
+        with running_code_of("the player", "when its value is queried"):
             number = float(method(*missing))
     except (PlayerError, TypeError, ValueError):
         return None
@@ -192,7 +192,7 @@ def _with_initial_value(
 
 
 def _table_of_method(method: Callable[[list[int], tuple[int, int]], Any], rules: NimRules) -> NDArray[np.float64]:
-    """Asks a method ``(heaps, (heap, count)) -> number`` about all pairs. Illegal actions have the value 0."""
+    """Queries a method ``(heaps, (heap, count)) -> number`` on all pairs. Illegal actions have the value 0."""
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for row, heaps in zip(q_values, rules.all_positions().tolist(), strict=True):
         for move in rules.legal_moves(heaps):

@@ -17,8 +17,8 @@ from play_in_browser import PAGE
 from playwright.sync_api import expect
 
 from nim_env import NimRules, TabularPolicy, evaluation
-from nim_env.check.command import parse
-from nim_env.check.report import examine
+from nim_env.check.examination import examine
+from nim_env.check.options import parse
 
 sys.path.insert(0, str(PAGE))
 import get_python

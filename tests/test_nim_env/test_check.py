@@ -15,10 +15,12 @@ import pytest
 
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, policies
-from nim_env.check.command import full_report, main, parse, summary_line
+from nim_env.check.command import main
+from nim_env.check.examination import examine
 from nim_env.check.foreign_code import run_file
+from nim_env.check.options import parse
 from nim_env.check.programs import PlayerError
-from nim_env.check.report import examine
+from nim_env.check.report import full_report, summary_line
 
 ROOT = Path(__file__).parents[2]
 PLAYERS = ROOT / "tests" / "data" / "players"

@@ -1,4 +1,8 @@
-"""The case that is judged: a learner under one reading, with the targets of Bellman's equation and of each bug."""
+"""The case that is judged: a learner under one reading, and what equations say about its values.
+
+The values come first, then the moves of both players, which decide which values come next, and last the targets of
+Bellman's equation and of each bug.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis.equations import Bootstrap, Equation, buggy_equations
-from nim_env.evaluation.diagnosis.learner import Learner, Reading
-from nim_env.evaluation.diagnosis.pairs import Floats, Pairs
-from nim_env.evaluation.diagnosis.values import LearnedValues, Moves, learned_values, moves_of
+from nim_env.evaluation.diagnosis.equations import Bootstrap, Equation, Reading, buggy_equations
+from nim_env.evaluation.diagnosis.learner import Bools, Floats, Learner, Pairs
+from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 
 
 class Target(NamedTuple):
@@ -40,19 +43,17 @@ class Bug(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A learner under one reading, with what its values show, and the targets that equations make of them.
+    """A learner under one reading. All values and targets are in units of the larger reward.
+
+    There are N rows, one for each judged position, and P pairs of a position and a legal action.
 
     Attributes:
         learner: The learner.
         reading: What is assumed about it.
-        learned: The values, and which of them have been trained.
-        moves: The moves of both players.
     """
 
     learner: Learner
     reading: Reading
-    learned: LearnedValues
-    moves: Moves
 
     @property
     def pairs(self) -> Pairs:
@@ -61,18 +62,109 @@ class Case:
 
     @cached_property
     def scaled(self) -> Reading:
-        """The reading in units of its larger reward, in which all values and targets of the case are."""
+        """The reading in units of its larger reward."""
         return self.reading.in_units()
+
+    @cached_property
+    def _table(self) -> Floats:
+        """The values of all actions, float64 of shape ``(N, n_actions)``."""
+        return self.learner.action_values(self.reading) / self.reading.unit
+
+    @cached_property
+    def values(self) -> Floats:
+        """The value of each pair, float64 of shape ``(P,)``."""
+        return self._table[self.pairs.legal]
+
+    @cached_property
+    def _maximum(self) -> Floats:
+        """The largest value of each row, float64 of shape ``(N,)``."""
+        return self.pairs.maxima(self.values)
+
+    @cached_property
+    def last_moves(self) -> Floats:
+        """The values of the pairs that take the last object."""
+        return self.values[self.pairs.is_last]
+
+    @cached_property
+    def is_greedy(self) -> Bools:
+        """Whether each pair has the largest value of its row, bool of shape ``(P,)``."""
+        return self.values == self._maximum[self.pairs.row]
+
+    @cached_property
+    def is_trained(self) -> Bools:
+        """Whether each value differs from the initial one, bool of shape ``(P,)``."""
+        return self.values != self.scaled.initial
+
+    @cached_property
+    def must_be_trained(self) -> Bools:
+        """The trained values, and values at the initial one that must have been learned as well.
+
+        They must if other values of their row have moved, and all values of the next row have.
+        """
+        is_complete = self._n_trained == self.pairs.n_legal
+        is_complete[0] = not self.is_trained[self.pairs.is_last].any()
+        return self.is_trained | (is_complete[self.pairs.next_row] & self._is_visited)
+
+    @cached_property
+    def may_be_trained(self) -> Bools:
+        """The trained values, and values that training may have left at the initial one or led back there.
+
+        This is possible if the initial value is a reward, and if other values of the row have moved.
+        """
+        is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
+        return self.is_trained | (self._is_visited & is_reward)
+
+    @cached_property
+    def _n_trained(self) -> Floats:
+        return self.pairs.sums(self.is_trained)
+
+    @property
+    def _is_visited(self) -> Bools:
+        return (self._n_trained > 0)[self.pairs.row]
+
+    @cached_property
+    def exploration(self) -> float:
+        """The probability of a random move of the learner that fits its values best; 0 if its policy was given."""
+        return 0.0 if self.learner.behavior is not None else min(EXPLORATIONS, key=self._misfit)
+
+    @cached_property
+    def own_moves(self) -> Floats:
+        """The probability of each pair as a move of the learner itself, float64 of shape ``(P,)``."""
+        behavior = self.learner.behavior
+        return self._epsilon_greedy(self.exploration) if behavior is None else behavior
+
+    @property
+    def replies(self) -> Floats:
+        """The probability of each pair as a reply, shape ``(P,)``. In self-play the learner replies to itself."""
+        return self.own_moves if self.learner.opponent is None else self.learner.opponent
+
+    def _epsilon_greedy(self, exploration: float) -> Floats:
+        """The probability of each pair for a player who explores this often and otherwise plays a best move."""
+        n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.row]
+        return (1 - exploration) * self.is_greedy / n_best + exploration / self.pairs.n_legal[self.pairs.row]
+
+    def _misfit(self, exploration: float) -> float:
+        """The distance of the trained values from Bellman's targets by turn, with this exploration."""
+        own_moves = self._epsilon_greedy(exploration)
+        replies = own_moves if self.learner.opponent is None else self.learner.opponent
+        of_rows = self._means(own_moves) if self.reading.on_policy else self._maximum
+        samples = self.pairs.after(self.bellman.other_player, self.learner.discount * of_rows)
+        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(replies * samples))
+        return float(np.abs(self.values - targets)[self.is_trained].sum())
+
+    def _means(self, policy: Floats) -> Floats:
+        """The mean value of each row under a policy, shape ``(P,)`` in, ``(N,)`` out.
+
+        An illegal action loses. The policy makes one with the probability that is missing from a sum of 1.
+        """
+        means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
+        means[0] = 0
+        return means
 
     @cached_property
     def bellman(self) -> Equation:
         """Bellman's equation for this learner."""
         return self.scaled.bellman(self.pairs.rules)
-
-    @cached_property
-    def last_moves(self) -> Floats:
-        """The values of the pairs that take the last object."""
-        return self.learned.values[self.pairs.is_last]
 
     @cached_property
     def targets(self) -> list[Target]:
@@ -102,16 +194,16 @@ class Case:
         """The target from the other player's next values. The rewards of both players have the same sum."""
         both = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
         discount = self.learner.discount
-        future = discount * (both - equation.sign * self._bootstrap_values(equation.bootstrap))
+        future = discount * (both - equation.sign * self._of_rows[equation.bootstrap])
         first = discount * (both - equation.sign * self._first_bootstrap(equation.bootstrap))
         samples = self.pairs.after(equation.last_mover, future)
         return self._with_way_there(equation, first, Target(samples, np.zeros(len(samples)), samples, samples))
 
     def _by_turn(self, equation: Equation) -> Target:
         """The target from the player's own next values, after a reply."""
-        pairs, replies = self.pairs, self.moves.replies
+        pairs, replies = self.pairs, self.replies
         factor = self.learner.discount * equation.sign
-        samples = pairs.after(equation.other_player, factor * self._bootstrap_values(equation.bootstrap))
+        samples = pairs.after(equation.other_player, factor * self._of_rows[equation.bootstrap])
         mean = pairs.sums(replies * samples)
         deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
         low, high = np.full((2, len(mean)), self.scaled.initial_or_0)
@@ -128,11 +220,17 @@ class Case:
         )
         return self._with_way_there(equation, factor * self._first_bootstrap(equation.bootstrap), target)
 
-    def _bootstrap_values(self, bootstrap: Bootstrap) -> Floats:
-        """What a bootstrap takes of the values of each row, float64 of shape ``(N,)``."""
-        if bootstrap == "own policy" and self.moves.own_values is not None:
-            return self.moves.own_values
-        return self.learned.bootstraps[bootstrap]
+    @cached_property
+    def _of_rows(self) -> dict[Bootstrap, Floats]:
+        """What each bootstrap takes of the values of each row: float64 of shape ``(N,)``, 0 for the empty one."""
+        of_rows: dict[Bootstrap, Floats] = {
+            "maximum": self._maximum,
+            "maximum from 0": self._maximum.clip(0),
+            "maximum over all": np.append(0, np.fmax.reduce(self._table[1:], axis=1)),
+            "minimum": -self.pairs.maxima(-self.values),
+            "mean": self.pairs.sums(self.values) / self.pairs.n_legal,
+        }
+        return of_rows | {"own policy": self._means(self.own_moves)} if self.reading.on_policy else of_rows
 
     def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
         """What a bootstrap takes of a position whose values are all initial ones."""
@@ -149,9 +247,3 @@ class Case:
         at_end = any_return if scaled.initial is None else [initial]
         least, most = (np.where(self.pairs.is_last, limit(at_end), limit(on_the_way)) for limit in (min, max))
         return target._replace(low=np.minimum(target.low, least), high=np.maximum(target.high, most))
-
-
-def case_of(learner: Learner, reading: Reading) -> Case:
-    """Returns the case of a learner under a reading."""
-    learned = learned_values(learner, reading)
-    return Case(learner, reading, learned, moves_of(learner, reading, learned))

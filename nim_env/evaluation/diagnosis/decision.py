@@ -1,28 +1,101 @@
-"""The decision about values: no bug found, a bug, or undecided."""
+"""The diagnosis of a learner from its values: :func:`diagnose`, and the order of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
-from nim_env.evaluation.diagnosis.case import Bug, Case
-from nim_env.evaluation.diagnosis.known_bugs import likely_bugs, nearest_bug
-from nim_env.evaluation.diagnosis.other_readings import diagnosis_under_other_readings
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds
+from nim_env.evaluation.diagnosis.case import Case
+from nim_env.evaluation.diagnosis.findings import Diagnosis
+from nim_env.evaluation.diagnosis.learner import Learner, checked_values, first_undefined, judged_pairs
+from nim_env.evaluation.diagnosis.readings import diagnosis_under_other_readings, first_reading
 from nim_env.evaluation.diagnosis.symptoms import first_symptom
-from nim_env.evaluation.diagnosis.verdicts import Diagnosis
+from nim_env.policies import PolicyLike
+from nim_env.rules import NimRules
 
 
-def decide(case: Case, not_told: set[str]) -> Diagnosis:
-    """Decides between a correct learner under the reading of the case, one under another reading, and a bug.
+def diagnose(
+    rules: NimRules,
+    q_values: ArrayLike,
+    opponent: PolicyLike | None = None,
+    *,
+    discount: float = 1.0,
+    earlier: ArrayLike | None = None,
+    rewards: tuple[float, float] | None = None,
+    initial: float | None = None,
+    on_policy: bool | None = None,
+    behavior_policy: PolicyLike | None = None,
+) -> Diagnosis:
+    """Finds out whether a player's values satisfy Bellman's equation, or what a known bug makes of it.
+
+    A bug is named only if no correct learner can have the values. For example, this diagnoses a table that was
+    learned against random play with a discount of 0.9::
+
+        diagnosis = evaluation.diagnose(rules, table, opponent="random", discount=0.9)
+        print(diagnosis.verdict)
+
+    Anything that you do not pass about the training is inferred from the values if possible. If a verdict depends
+    on something that they do not show, it says which argument decides.
+
+    The values of a network can start anywhere, so no initial value helps to judge them. A network is recognized by
+    its entries for illegal actions, which are not all equal. Games of more than 50,000 positions are judged by the
+    positions with the fewest objects.
 
     Args:
-        case: The learner under the first reading.
-        not_told: The arguments of :func:`diagnose` that the user did not pass. Only these have other readings.
+        rules: The game.
+        q_values: The value of each action for the player to move, shape ``(n_positions, n_actions)``, with the row
+            of a position at its index; or the value of each position for the player to move, shape
+            ``(n_positions,)``. If there is an opponent, the learner is the player to move in every position.
+        opponent: The policy that the player learned against. ``None`` if it played both sides, in self-play.
+        discount: The discount of the training, from 0 to 1. It applies to each move, or to each own turn if the
+            learner only sees its own turns.
+        earlier: The values of the same training at an earlier time, in one of the two shapes. A value shows
+            a bug if it was off its target at both times and has not moved, although another value of its position
+            has.
+        rewards: The rewards of a win and of a loss. ``None`` to infer them.
+        initial: The value of a pair of position and action that was never updated. ``None`` to infer it.
+        on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo.
+            False for Q-learning. ``None`` to infer it.
+        behavior_policy: The policy with which an on-policy learner made its moves in training: for a critic, the
+            actor to which its values belong. If you pass it, you need not pass ``on_policy``. ``None`` if it is
+            not known; ε-greedy play is then fitted to the values of an on-policy learner.
 
     Returns:
-        The diagnosis.
+        The diagnosis. Its ``findings`` are names from the table of findings in docs/api/nim_env.evaluation.md.
+
+    Raises:
+        ValueError: If ``q_values`` or ``earlier`` has another shape, if ``discount`` is not from 0 to 1, if
+            ``rewards`` or ``initial`` is not finite, if a win is not worth more than a loss, if ``on_policy`` is
+            not a bool or ``None``, or if it is False although there is a ``behavior_policy``.
+    """
+    _check_training(discount, rewards, initial)
+    is_on_policy = _checked_on_policy(on_policy, behavior_policy)
+    values_before = None if earlier is None else checked_values(rules, "earlier", earlier)
+    values = checked_values(rules, "q_values", q_values)
+    if undefined := first_undefined(rules, values):
+        return findings.not_finite(undefined)
+    pairs = judged_pairs(rules)
+    learner = Learner(
+        pairs,
+        values[pairs.indices],
+        discount,
+        earlier=None if values_before is None else values_before[pairs.indices],
+        opponent=None if opponent is None else pairs.probabilities(opponent),
+        behavior=None if behavior_policy is None else pairs.probabilities(behavior_policy),
+    )
+    reading = first_reading(learner, rewards, initial, bool(is_on_policy))
+    if isinstance(reading, Diagnosis):
+        return reading
+    passed = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
+    return _decide(Case(learner, reading), {name for name, value in passed.items() if value is None})
+
+
+def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
+    """Decides between a correct learner under the first reading, one under another reading, and a bug.
+
+    The first of these steps that finds something ends the diagnosis. ``not_passed`` are the arguments of
+    :func:`diagnose` that the user did not pass. Only these have other readings.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early
@@ -32,16 +105,15 @@ def decide(case: Case, not_told: set[str]) -> Diagnosis:
             return correct
     elif suspected.result == "undecided":
         return suspected
-    return diagnosis_under_other_readings(case, not_told, suspected) or suspected or _train_longer(case)
+    return diagnosis_under_other_readings(case, not_passed, suspected) or suspected or _train_longer(case)
 
 
 def _untrained(case: Case) -> Diagnosis | None:
     """Values that never moved, unless a bug keeps all values where they start."""
-    if case.learned.is_trained.any():
+    if case.is_trained.any():
         return None
     stays = [bug for bug in case.bugs if np.all(bug.target.mean == case.scaled.initial)]
-    text = "all values are still the initial one: nothing was learned"
-    return _unless_bug(case, stays, verdicts.undecided, text, findings.UNTRAINED)
+    return findings.untrained(evidence.nearest_bug(case, stays))
 
 
 def _only_sorted(case: Case) -> Diagnosis | None:
@@ -52,10 +124,9 @@ def _only_sorted(case: Case) -> Diagnosis | None:
     is_trained = ((learner.given != (learner.initial or 0)) & pairs.legal).any(axis=1)
     steps = np.diff(pairs.positions, axis=1)
     for is_unsorted in ((steps < 0).any(axis=1), (steps > 0).any(axis=1)):  # not ascending, not descending
-        n_unsorted, n_trained = is_unsorted.sum(), is_trained.sum()
-        if min(n_unsorted, n_trained) >= thresholds.MIN_COUNT and not is_trained[is_unsorted].any():
-            text = "only positions with sorted heaps have values. Copy these values to the other positions"
-            return verdicts.undecided(text, findings.SORTED_ONLY)
+        is_enough = min(is_unsorted.sum(), is_trained.sum()) >= thresholds.MIN_COUNT
+        if is_enough and not is_trained[is_unsorted].any():
+            return findings.sorted_only()
     return None
 
 
@@ -63,48 +134,52 @@ def _settled(case: Case) -> Diagnosis | None:
     """Values that satisfy Bellman's equation."""
     if not evidence.satisfies_bellman(case):
         return None
-    text = f"{_share_settled(case)} where {findings.BELLMAN} puts them"
-    if case.reading.unit != 1:
-        text += f", for rewards of {case.reading.unit:.3g} instead of 1"
-        return verdicts.no_bug(text, findings.OTHER_SCALE)
-    if case.learner.is_self_play and case.moves.exploration == 1:
+    explores_always = False
+    if case.learner.is_self_play and case.exploration == 1:
         by_move, by_turn = (evidence.share_explained(case, [target]) for target in case.targets)
-        if by_turn > by_move:
-            text += ", for replies drawn at random: explore less"
-    return verdicts.no_bug(text, findings.BELLMAN)
+        explores_always = by_turn > by_move
+    return findings.settled(_share_settled(case), case.reading.unit, explores_always)
 
 
 def _plays_perfectly(case: Case) -> Diagnosis | None:
     """Right moves, although not all values have settled. Of several best moves the player makes the first."""
     pairs = case.pairs
     can_win = pairs.sums(pairs.wins)[pairs.row] > 0
-    best = np.flatnonzero(case.learned.is_greedy)
+    best = np.flatnonzero(case.is_greedy)
     played = best[np.unique(pairs.row[best], return_index=True)[1]]
     if (can_win & ~pairs.wins)[played].any():
         return None
-    text = f"every move is right; {_share_settled(case)} so far"
-    return _unless_bug(case, likely_bugs(case), verdicts.no_bug, text, findings.PERFECT_PLAY)
+    return findings.perfect_play(_share_settled(case), evidence.likely_bug(case))
 
 
 def _train_longer(case: Case) -> Diagnosis:
     """Values that show no bug and have not settled yet."""
-    values = case.learned.values
-    text = f"train longer: {_share_settled(case)} so far"
-    never = "win" if values.max() <= 0 else "loss" if values.min() >= 0 else ""
-    if never and not case.learner.is_self_play:
-        text = f"no {never} was ever seen. Let both sides start, and {text}"
-    if np.abs(case.last_moves - case.bellman.last_mover).min() > thresholds.NEAR:
-        text += ". No last move has reached its reward yet, though these values are learned first"
-    return _unless_bug(case, likely_bugs(case), verdicts.undecided, text, findings.TRAIN_LONGER)
+    never = ""
+    if not case.learner.is_self_play:
+        never = "win" if case.values.max() <= 0 else "loss" if case.values.min() >= 0 else ""
+    is_end_learned = bool(np.abs(case.last_moves - case.bellman.last_mover).min() <= thresholds.NEAR)
+    return findings.train_longer(_share_settled(case), never, is_end_learned, evidence.likely_bug(case))
 
 
-def _share_settled(case: Case) -> str:
-    return f"{evidence.share_explained(case, case.targets):.0%} of the trained values have settled"
+def _share_settled(case: Case) -> float:
+    return evidence.share_explained(case, case.targets)
 
 
-def _unless_bug(
-    case: Case, bugs: list[Bug], diagnosis: Callable[[str, str], Diagnosis], text: str, finding: str
-) -> Diagnosis:
-    """The diagnosis with this text. If there are bugs, it is undecided between the text and the nearest bug."""
-    second = nearest_bug(case, bugs)
-    return verdicts.undecided_between(text, second, finding) if second else diagnosis(text, finding)
+def _check_training(discount: float, rewards: tuple[float, float] | None, initial: float | None) -> None:
+    if not 0 <= discount <= 1:
+        raise ValueError(f"discount must be between 0 and 1; got {discount!r}")
+    if rewards is not None and not (np.isfinite(rewards).all() and rewards[0] > rewards[1]):
+        raise ValueError(f"rewards must be two finite numbers, first the larger one for a win; got {rewards!r}")
+    if initial is not None and not np.isfinite(initial):
+        raise ValueError(f"initial must be a finite number; got {initial!r}")
+
+
+def _checked_on_policy(on_policy: bool | None, behavior_policy: PolicyLike | None) -> bool | None:
+    """Whether the learner is on-policy. It is if its behavior policy was given; ``None`` if this was not said."""
+    if not (on_policy is None or isinstance(on_policy, bool | np.bool_)):
+        raise ValueError(f"on_policy must be a bool or None; pass a policy as behavior_policy; got {on_policy!r}")
+    if behavior_policy is None:
+        return on_policy
+    if on_policy is not None and not on_policy:
+        raise ValueError("on_policy must be True or None if there is a behavior_policy; got False")
+    return True

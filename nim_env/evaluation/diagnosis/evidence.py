@@ -1,29 +1,38 @@
-"""How well values agree with the targets of an equation: which it explains, and which contradict it."""
+"""How well values agree with the targets of an equation, and which bugs of the list they prove.
+
+The first part measures how far values lie from their targets, and which of them the targets cannot explain. The
+next part finds the bugs of the list that are proven, likely or nearest. The last part finds the witness, the value
+that shows a bug most clearly.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import thresholds
-from nim_env.evaluation.diagnosis.case import Case, Target
-from nim_env.evaluation.diagnosis.pairs import Bools, Floats
+from nim_env.evaluation.diagnosis import findings, thresholds
+from nim_env.evaluation.diagnosis.case import Bug, Case, Target
+from nim_env.evaluation.diagnosis.equations import Equation
+from nim_env.evaluation.diagnosis.findings import Diagnosis, Witness
+from nim_env.evaluation.diagnosis.learner import Bools, Floats
+
+# How well values agree with targets
 
 
 def distance(case: Case, targets: list[Target]) -> Floats:
     """Returns the distance of each value from the nearest target, less what the noise of samples explains."""
-    distances = [np.abs(case.learned.values - t.mean) - thresholds.NOISE * t.deviation for t in targets]
+    distances = [np.abs(case.values - t.mean) - thresholds.NOISE * t.deviation for t in targets]
     return np.min(distances, axis=0).clip(0)
 
 
 def distance_outside(case: Case, targets: list[Target]) -> Floats:
     """Returns how far each value lies outside the nearest range of a target; below 0 if it lies within."""
-    values = case.learned.values
+    values = case.values
     return np.min([np.maximum(t.low - values, values - t.high) for t in targets], axis=0)
 
 
 def contradicts(case: Case, targets: list[Target]) -> Bools:
     """Returns which trained values lie clearly outside all ranges: no learner with these targets can have them."""
-    return case.learned.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
+    return case.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
 
 
 def min_contradictions(case: Case) -> float:
@@ -31,8 +40,8 @@ def min_contradictions(case: Case) -> float:
 
     Some can if replies are drawn, since the range of a target is then a rule and not a theorem.
     """
-    n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.learned.may_be_trained.sum()
-    return max(thresholds.MIN_COUNT, n_by_chance if case.moves.opponent_draws else 0)
+    n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.may_be_trained.sum()
+    return max(thresholds.MIN_COUNT, n_by_chance if case.learner.opponent_draws else 0)
 
 
 def share_explained(case: Case, targets: list[Target], among: Bools | None = None) -> float:
@@ -40,8 +49,8 @@ def share_explained(case: Case, targets: list[Target], among: Bools | None = Non
 
     If both a value and its target are near 0, the value does not count.
     """
-    is_judged = case.learned.is_trained if among is None else among
-    sizes = np.maximum(np.abs(case.learned.values), np.abs(targets[0].mean))
+    is_judged = case.is_trained if among is None else among
+    sizes = np.maximum(np.abs(case.values), np.abs(targets[0].mean))
     is_judged = is_judged & (sizes > thresholds.APART)
     n_near = (is_judged & (distance(case, targets) < thresholds.NEAR)).sum()
     return float(n_near / max(is_judged.sum(), 1))
@@ -53,8 +62,8 @@ def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> 
     Only values count whose two targets lie apart.
     """
     is_apart = np.min([np.abs(t.mean - bug.mean) for t in case.targets], axis=0) > thresholds.APART
-    from_bellman = np.min([np.abs(t.mean - case.learned.values) for t in case.targets], axis=0)
-    is_nearer = np.abs(bug.mean - case.learned.values) < from_bellman
+    from_bellman = np.min([np.abs(t.mean - case.values) for t in case.targets], axis=0)
+    is_nearer = np.abs(bug.mean - case.values) < from_bellman
     n_apart = (among & is_apart).sum()
     n_nearer = (among & is_apart & is_nearer).sum()
     return bool(n_apart >= thresholds.MIN_COUNT and n_nearer >= min_share * n_apart)
@@ -62,10 +71,183 @@ def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> 
 
 def satisfies_bellman(case: Case) -> bool:
     """Whether Bellman's equation explains the values, with the best moves near the end, and no bug does better."""
-    learned = case.learned
-    is_tried = learned.is_greedy & learned.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
+    is_tried = case.is_greedy & case.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
     is_off = is_tried & (distance(case, case.targets) > thresholds.APART)
     is_explained = share_explained(case, case.targets) >= thresholds.MIN_EXPLAINED and not is_off.any()
     return is_explained and not any(
-        most_are_nearer(case, bug.target, learned.is_trained, thresholds.MAJORITY) for bug in case.bugs
+        most_are_nearer(case, bug.target, case.is_trained, thresholds.MAJORITY) for bug in case.bugs
     )
+
+
+# The bugs of the list
+
+
+def proven_bugs(case: Case) -> list[Bug]:
+    """Returns the bugs whose equations the values satisfy.
+
+    An on-policy learner has no maximum that can be wrong, and values of positions may belong to any policy.
+    """
+    has_maximum = not case.reading.on_policy and case.learner.has_action_values
+    return [
+        bug
+        for bug in case.bugs
+        if (has_maximum or bug.equation.bootstrap == case.bellman.bootstrap) and is_proven(case, bug)
+    ]
+
+
+def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
+    """Returns the diagnosis of the bug whose targets are nearest to the values, with those about as near.
+
+    ``None`` if there are no bugs.
+    """
+    if not bugs:
+        return None
+    values, is_counted = case.values, case.must_be_trained
+    distances = {bug.name: float(np.abs(values - bug.target.mean)[is_counted].sum()) for bug in bugs}
+    limit = thresholds.TIE_FACTOR * min(distances.values()) + thresholds.ROUNDING
+    names = [name for name, total in distances.items() if total <= limit]
+    return findings.listed_bugs(names, first_witness(case))
+
+
+def likely_bug(case: Case) -> Diagnosis | None:
+    """Returns the diagnosis of the nearest bug that explains more than Bellman's equation.
+
+    It must explain most of the trained values, or most of all values. ``None`` if there is no such bug.
+    """
+    every = np.ones_like(case.is_trained)
+    most = thresholds.MAJORITY
+    likely = [
+        bug
+        for bug in case.bugs
+        if any(_fits_better(case, bug.target, among, every, most, most) for among in (case.is_trained, every))
+    ]
+    return nearest_bug(case, likely)
+
+
+def is_proven(case: Case, bug: Bug) -> bool:
+    """Returns whether the values prove a bug that a correct learner cannot have. One of three proofs is enough.
+
+    1. Bellman's equation cannot have made these values, and the bug can.
+    2. The bug explains nearly all values, and nearly all lie nearer to its targets.
+    3. Some values could move in a certain direction only under Bellman's equation. None of them has moved there,
+       although comparable values have been trained. This third proof is not used for a mean, whose sign can change
+       during training.
+
+    The last moves of a network must have been learned, since its other values depend on them. A bug is never
+    proven if it cannot have made these values and Bellman's equation can.
+    """
+    if case.scaled.initial is None and not _has_learned_last_moves(case, bug.equation):
+        return False
+    from_bellman = contradicts(case, case.targets)
+    from_bug = contradicts(case, [bug.target])
+    n_for, n_against = (from_bellman & ~from_bug).sum(), (from_bug & ~from_bellman).sum()
+    if n_against > thresholds.MAX_CONTRADICTING * case.is_trained.sum():
+        return False
+    return (
+        _only_the_bug_can(case, n_for, n_against)
+        or _explains_nearly_all(case, bug.target)
+        or (bug.equation.bootstrap != "mean" and _avoids_bellman(case, bug.target))
+    )
+
+
+def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
+    """The first proof, from the number of values that only the bug can have made, and only Bellman's equation.
+
+    If the initial value is itself a reward or lies beyond both, more of them are needed when replies are drawn.
+    The range of a target is then a rule and not a theorem, and it ends at the initial value.
+    """
+    is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
+    min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
+    return bool(n_for >= max(min_for, thresholds.MIN_NEARER * (n_for + n_against)))
+
+
+def _explains_nearly_all(case: Case, bug: Target) -> bool:
+    """The second proof.
+
+    From an initial value other than 0, a value may pass the target of the bug on its way to Bellman's target. Such
+    a value does not count as evidence for the bug.
+    """
+    to_bug, to_bellman = _from_initial(case, [bug]), _from_initial(case, case.targets)
+    is_on_way = (to_bug * to_bellman >= 0) & (np.abs(to_bug) <= np.abs(to_bellman))
+    counts = np.asarray(~is_on_way.any(axis=0) | (case.scaled.initial_or_0 == 0))
+    return all(
+        _fits_better(case, bug, among, counts, thresholds.MIN_EXPLAINED, thresholds.MIN_NEARER)
+        for among in (case.is_trained, case.may_be_trained)
+    )
+
+
+def _avoids_bellman(case: Case, bug: Target) -> bool:
+    """The third proof: no value has gone where only Bellman's equation leads, and this is not chance."""
+    initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
+    must_be_trained = case.must_be_trained
+    is_up, is_down = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
+    is_shut = np.where(to_bellman < 0, ~is_down, ~is_up)  # the bug cannot move the value this way
+    is_far = np.abs(to_bellman) > thresholds.APART
+    is_forbidden = must_be_trained & (is_shut & is_far).all(axis=0)
+    is_comparable = must_be_trained & ~is_forbidden & is_far.any(axis=0)
+    n_gone = (is_forbidden & (distance_outside(case, [bug]) > thresholds.ROUNDING)).sum()
+    if n_gone > thresholds.MAX_CONTRADICTING * is_forbidden.sum():
+        return False
+    # the probability that a value has not moved, by Laplace's rule from the comparable ones
+    chance = 1 - ((is_comparable & case.is_trained).sum() + 1) / (is_comparable.sum() + 2)
+    return bool(-np.log(chance) * is_forbidden.sum() > thresholds.MIN_SURPRISAL)
+
+
+def _from_initial(case: Case, targets: list[Target]) -> Floats:
+    """The means of targets minus the initial value, float64 of shape ``(n_targets, P)``."""
+    return np.array([t.mean for t in targets]) - case.scaled.initial_or_0
+
+
+def _fits_better(
+    case: Case, bug: Target, among: Bools, counts: Bools, min_explained: float, min_nearer: float
+) -> bool:
+    """Whether a bug explains the values better than Bellman's equation does.
+
+    It must explain at least the fraction ``min_explained`` of the values in ``among``, and no less than Bellman's
+    equation. At least the fraction ``min_nearer`` of the values that can tell the two apart must lie nearer to the
+    bug's target; only values in ``counts`` are counted for this.
+    """
+    share = share_explained(case, [bug], among)
+    is_counted = (case.must_be_trained | among) & counts
+    is_best = share >= max(min_explained, share_explained(case, case.targets, among))
+    return is_best and most_are_nearer(case, bug, is_counted, min_nearer)
+
+
+def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
+    """Whether the last moves of a network lie near the reward of an equation: they are learned first."""
+    last_moves = case.learner.last_moves / case.reading.unit
+    is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
+    return bool(equation.last_mover and is_near.mean() >= thresholds.MIN_EXPLAINED)
+
+
+# The witness
+
+
+def first_witness(case: Case) -> Witness | None:
+    """Returns the first value that its next values cannot have made, else the first best move off its target.
+
+    The first one has the fewest objects, then the largest distance. A best move counts only if the other values of
+    its position have arrived: a correct learner tries best moves the most, so their values arrive first.
+    """
+    pairs = case.pairs
+    from_target = distance(case, case.targets)
+    outside = distance_outside(case, case.targets)
+    is_impossible = case.is_trained & (outside > thresholds.APART)
+    others = case.is_trained & ~case.is_greedy
+    n_others = pairs.sums(others)[pairs.row]
+    n_away = pairs.sums(others & (from_target >= thresholds.NEAR))[pairs.row]
+    is_late = case.is_greedy & case.must_be_trained & (from_target > thresholds.APART)
+    is_stuck = is_late & (n_others > 0) & (n_away == 0)
+    candidates = np.flatnonzero(is_impossible if is_impossible.any() else is_stuck)
+    if not len(candidates):
+        return None
+    return _witness(case, candidates[np.lexsort((-from_target[candidates], pairs.n_objects[candidates]))[0]])
+
+
+def _witness(case: Case, pair: int) -> Witness:
+    """The value of a pair and the nearest of its targets, in the units in which the values were given."""
+    pairs, unit, value = case.pairs, case.reading.unit, float(case.values[pair])
+    means = (float(t.mean[pair]) + 0.0 for t in case.targets)  # without a negative zero
+    target = min(means, key=lambda mean: abs(mean - value))
+    heaps = tuple(pairs.positions[pairs.row[pair]].tolist())
+    return Witness(heaps, pairs.rules.moves[pairs.action[pair]], unit * value, unit * target)

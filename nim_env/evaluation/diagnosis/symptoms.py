@@ -1,22 +1,24 @@
-"""The tests for bugs: each looks at the values for one symptom of a bug, under the reading of the case."""
+"""The tests for bugs: each looks at the values for one symptom of a bug, under the reading of the case.
+
+A test returns the diagnosis of what it has found, or ``None`` if the values do not have its symptom. The tests are
+in the order in which they are made, except that the one for another discount, which has several steps, is last.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
-from nim_env.evaluation.diagnosis.case import Case, case_of
-from nim_env.evaluation.diagnosis.known_bugs import likely_bugs, nearest_bug, proven_bugs
-from nim_env.evaluation.diagnosis.other_discount import other_discount
-from nim_env.evaluation.diagnosis.pairs import Bools
-from nim_env.evaluation.diagnosis.verdicts import Diagnosis
-from nim_env.evaluation.diagnosis.witness import first_witness
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds
+from nim_env.evaluation.diagnosis.case import Case, Target
+from nim_env.evaluation.diagnosis.findings import Diagnosis
+from nim_env.evaluation.diagnosis.learner import Bools, Floats
 
 
 def first_symptom(case: Case) -> Diagnosis | None:
-    """Returns the diagnosis of the first test that finds something, or None if no test does.
+    """Returns the diagnosis of the first test that finds something, or ``None`` if no test does.
 
     A few of the diagnoses are undecided, as for another discount, which may be what the user meant. The values of
     a network start anywhere, so most symptoms would prove nothing, and only two of the tests apply.
@@ -27,7 +29,7 @@ def first_symptom(case: Case) -> Diagnosis | None:
         _last_moves_of_another_reward,
         _last_moves_of_the_wrong_sign,
         _no_last_move,
-        other_discount,
+        _other_discount,
         _listed_bug,
         _values_of_both_signs,
         _unlisted_bug,
@@ -39,37 +41,26 @@ def first_symptom(case: Case) -> Diagnosis | None:
 
 def _out_of_range(case: Case) -> Diagnosis | None:
     """Values larger than every return."""
-    unit, sizes = case.reading.unit, np.abs(case.learned.values)
+    unit, sizes = case.reading.unit, np.abs(case.values)
     largest, max_share = max(thresholds.MAX_VALUE, abs(case.scaled.initial_or_0)), 0.0
     if case.scaled.initial is None:  # a network can overshoot, and a few of its values lie anywhere
         largest, max_share = thresholds.MAX_VALUE + thresholds.APART, 1 - thresholds.MIN_EXPLAINED
     if (sizes > largest).mean() <= max_share:
         return None
-    last_moves = unit * sizes[case.pairs.is_last].max()
-    text = (
-        f"values reach {unit * sizes.max():.3g} and last moves {last_moves:.3g}, but no return exceeds {unit:g}. "
-        "The target continues after the last move (no done flag), or the update adds the target instead of its "
-        "difference from the old value"
-    )
-    return verdicts.bug(text, findings.OUT_OF_RANGE, place="in the update")
+    return findings.out_of_range(unit * sizes.max(), unit * sizes[case.pairs.is_last].max(), unit)
 
 
 def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
     """Last moves on both sides of their initial value, although they all have one reward."""
-    if min(_furthest_of_last_moves(case)) <= thresholds.NEAR:
-        return None
-    text = "last moves have values of both signs: the rewards are always from the same player's point of view"
-    return verdicts.bug(text, findings.BOTH_SIGNS)
+    return findings.both_signs("last moves") if min(_furthest_of_last_moves(case)) > thresholds.NEAR else None
 
 
 def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
     """Last moves that have moved away from their initial value, although this is their reward, 0."""
-    reward, unit, last = case.bellman.last_mover, case.reading.unit, case.last_moves
-    if not (reward == case.scaled.initial == 0 and np.abs(last).max() > thresholds.NEAR):
+    furthest = case.last_moves[np.abs(case.last_moves).argmax()]
+    if not (case.bellman.last_mover == case.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
         return None
-    furthest = unit * last[np.abs(last).argmax()]
-    text = f"last moves reach {furthest:.3g}, but their reward is {unit * reward:g}"
-    return verdicts.bug(text, findings.OTHER_REWARD)
+    return findings.other_reward(case.reading.unit * furthest)
 
 
 def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
@@ -77,12 +68,13 @@ def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
     toward, away = _furthest_of_last_moves(case)
     if toward > 0 or away <= thresholds.NEAR:
         return None
-    name = findings.OPPONENTS_REWARD
-    max_contradicting = thresholds.MAX_CONTRADICTING_WRONG_SIGN * case.learned.is_trained.sum()
-    for bug in case.bugs:
-        if bug.name == name and evidence.contradicts(case, [bug.target]).sum() <= max_contradicting:
-            return verdicts.bug(f"{findings.LISTED_BUGS[name]}: last moves have the wrong sign", name)
-    return verdicts.bug("last moves have the wrong sign", findings.UNLISTED_BUG, place="in the update")
+    max_contradicting = thresholds.MAX_CONTRADICTING_WRONG_SIGN * case.is_trained.sum()
+    is_opponents_reward = any(
+        evidence.contradicts(case, [bug.target]).sum() <= max_contradicting
+        for bug in case.bugs
+        if bug.name == findings.OPPONENTS_REWARD
+    )
+    return findings.wrong_sign(is_opponents_reward)
 
 
 def _furthest_of_last_moves(case: Case) -> tuple[float, float]:
@@ -94,28 +86,26 @@ def _furthest_of_last_moves(case: Case) -> tuple[float, float]:
 
 def _no_last_move(case: Case) -> Diagnosis | None:
     """Last moves that were never updated, although each game of self-play has one."""
-    is_trained, reward = case.learned.is_trained, case.bellman.last_mover
+    is_trained, reward = case.is_trained, case.bellman.last_mover
     can_be_trained = case.learner.is_self_play and reward != case.scaled.initial
     if not can_be_trained or is_trained[case.pairs.is_last].any() or is_trained.sum() < thresholds.MIN_COUNT:
         return None
-    name = findings.LAST_MOVER_DROPPED
-    return verdicts.bug(findings.LISTED_BUGS[name], name)
+    return findings.listed_bugs([findings.LAST_MOVER_DROPPED])
 
 
 def _listed_bug(case: Case) -> Diagnosis | None:
     """Values that satisfy the equation of a bug of the list."""
-    return nearest_bug(case, proven_bugs(case))
+    return evidence.nearest_bug(case, evidence.proven_bugs(case))
 
 
 def _values_of_both_signs(case: Case) -> Diagnosis | None:
     """Values on both sides of 0, although one of the rewards is 0."""
-    scaled, values = case.scaled, case.learned.values
+    scaled, values = case.scaled, case.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
     is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values have the other sign
     if 0 not in (scaled.win, scaled.loss) or not has_both_signs or not is_between:
         return None
-    text = "values have both signs: the rewards are always from the same player's point of view"
-    return verdicts.bug(text, findings.BOTH_SIGNS)
+    return findings.both_signs("values")
 
 
 def _unlisted_bug(case: Case) -> Diagnosis | None:
@@ -123,12 +113,8 @@ def _unlisted_bug(case: Case) -> Diagnosis | None:
     is_impossible = evidence.contradicts(case, case.targets).sum() >= evidence.min_contradictions(case)
     if not is_impossible and _n_stuck(case) < thresholds.MIN_COUNT:
         return None
-    text = "more training will not fix these values"
-    names: tuple[str, ...] = ()
-    if nearest := nearest_bug(case, likely_bugs(case)):
-        names = nearest.findings
-        text += f". The nearest known bug: {verdicts.in_words(names)}"
-    return verdicts.bug(text, findings.UNLISTED_BUG, *names, place="in the update", witness=first_witness(case))
+    nearest = evidence.likely_bug(case)
+    return findings.unlisted_bug(nearest.findings if nearest else (), evidence.first_witness(case))
 
 
 def _n_stuck(case: Case) -> int:
@@ -139,17 +125,84 @@ def _n_stuck(case: Case) -> int:
     learner = case.learner
     if learner.earlier is None or learner.earlier.ndim != learner.given.ndim or case.reading.on_policy:
         return 0
-    before = case_of(replace(learner, given=learner.earlier, earlier=None), case.reading)
-    values, values_before = case.learned.values, before.learned.values
-    is_stuck = np.abs(values - values_before) < thresholds.MIN_CHANGE
+    before = Case(replace(learner, given=learner.earlier, earlier=None), case.reading)
+    change = np.abs(case.values - before.values)
+    is_stuck = change < thresholds.MIN_CHANGE
     is_stuck &= case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
-    is_stuck &= case.pairs.sums(values != values_before)[case.pairs.row] > 0
+    is_stuck &= case.pairs.sums(change > 0)[case.pairs.row] > 0
     return int((is_stuck & _is_off(case) & _is_off(before)).sum())
 
 
 def _is_off(case: Case) -> Bools:
     """Which trained best moves are off their targets, although another move of their position was tried."""
-    learned, pairs = case.learned, case.pairs
-    is_tried = pairs.sums(learned.is_trained & ~learned.is_greedy)[pairs.row] > 0
+    pairs = case.pairs
+    is_tried = pairs.sums(case.is_trained & ~case.is_greedy)[pairs.row] > 0
     is_off = evidence.distance(case, case.targets) > thresholds.APART
-    return learned.is_greedy & learned.is_trained & is_tried & is_off
+    return case.is_greedy & case.is_trained & is_tried & is_off
+
+
+def _other_discount(case: Case) -> Diagnosis | None:
+    """Bellman's equation with a discount other than the given one.
+
+    The last moves must have reached their reward, since all other values depend on them. If the rewards seem
+    smaller than 1, and the discount smaller by the same factor, the learner never finds its old value.
+    """
+    fitted = _fitted_discount(case) if _have_last_moves_arrived(case) else None
+    if fitted is None:
+        return None
+    discount, step = fitted
+    unit, given = case.reading.unit, case.learner.discount
+    if unit < 1 and _are_same(discount, unit * given):
+        return findings.old_value_ignored(unit)
+    return findings.other_discount(discount, step, given)
+
+
+def _fitted_discount(case: Case) -> tuple[float, str] | None:
+    """A discount that most values agree on, and whether it is per move or per own turn.
+
+    ``None`` if there is none, or if the values fit the given one.
+    """
+    given = case.learner.discount
+    targets_at_0 = case.targets_of(case.bellman._replace(sign=0.0))
+    targets_at_1 = case.targets_of(case.bellman._replace(sign=1 / given if given else 1.0))
+    steps = ("move", "own turn") if case.learner.is_self_play else ("own turn",)
+    shown = [
+        (step, _discounts(case, at_0, at_1))
+        for step, at_0, at_1 in zip(steps, targets_at_0, targets_at_1, strict=True)
+    ]
+    enough = [(step, discounts) for step, discounts in shown if len(discounts) >= thresholds.MIN_COUNT]
+    if any(_is_given(discounts, given) for _, discounts in enough):
+        return None
+    for step, discounts in enough:
+        typical = float(np.median(discounts))
+        is_discount = thresholds.SAME_DISCOUNT < typical < 1 + thresholds.SAME_DISCOUNT
+        if is_discount and _are_same(discounts, typical).mean() >= thresholds.MIN_EXPLAINED:
+            return typical, step
+    return None
+
+
+def _have_last_moves_arrived(case: Case) -> bool:
+    """Whether most of the last moves that were trained have reached their reward."""
+    last = case.values[case.is_trained & case.pairs.is_last]
+    n_arrived = _are_same(last, case.bellman.last_mover).sum()
+    return bool(n_arrived >= max(1, thresholds.MIN_NEARER * len(last)))
+
+
+def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
+    """The discount that each value shows. A target is linear in it, so two targets are enough, for 0 and 1."""
+    slope = at_1.mean - at_0.mean
+    is_judged = case.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
+    return (case.values - at_0.mean)[is_judged] / slope[is_judged]
+
+
+def _is_given(discounts: Floats, given: float) -> bool:
+    """Whether most values show the given discount, or their median does. An own turn is two moves."""
+    return any(
+        _are_same(discounts, discount).mean() >= thresholds.MAJORITY
+        or _are_same(float(np.median(discounts)), discount)
+        for discount in (given, given**2)
+    )
+
+
+def _are_same(discounts: Any, discount: float) -> Any:
+    return np.abs(discounts - discount) < thresholds.SAME_DISCOUNT

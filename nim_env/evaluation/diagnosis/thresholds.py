@@ -2,11 +2,8 @@
 
 A number comes from a theorem (docs/test_your_agent.md has the proof), from a definition that fixes what a word
 means, from an assumption about learners, or from the runs of docs/experiments/diagnosis.md, in which learners with
-and without bugs were diagnosed. Values are measured in units of the larger reward, so a return is never larger
-than 1.
-
-How much a few of the numbers matter was measured in 1,167 diagnoses: correct learners of every style in
-examples/find_the_bug, and learners with each bug of its list. In these "trials" one number was changed at a time.
+and without bugs were diagnosed. That page also says how many diagnoses change with some of the numbers. Values are
+measured in units of the larger reward, so a return is never larger than 1.
 """
 
 MAX_POSITIONS = 50_000
@@ -45,8 +42,7 @@ MAX_CONTRADICTING = 0.02
 
 MAX_CONTRADICTING_WRONG_SIGN = 5 * MAX_CONTRADICTING
 """The fraction of the trained values that may contradict the opponent's reward if all last moves have the wrong
-sign. It is larger, since this sign says most already. An assumption. In the trials half of it changes nothing, and
-twice as much changes 4 diagnoses, but no result."""
+sign. It is larger, since this sign says most already. An assumption."""
 
 MIN_NEARER = 0.85
 """The fraction that must lie nearer to the target of a bug, among the values that can tell the bug from Bellman's
@@ -58,7 +54,7 @@ MIN_EXPLAINED = 0.8
 MAJORITY = 0.5
 """The fraction of values that is most of them. A bug is likely if it explains most values, and if most lie nearer
 to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. The given
-discount is right if most values show it. A definition. In the trials 0.4 and 0.6 change 4 results each."""
+discount is right if most values show it. A definition."""
 
 MIN_SURPRISAL = 8
 """Something is not chance if its surprisal, minus the logarithm of its probability, is larger than this. From the
@@ -82,12 +78,11 @@ LEARNED_LAST_MOVE = 0.25
 
 EXPLORATIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 """The probabilities of a random move that are tried for a player who otherwise plays its best move (ε-greedy).
-They lie closest to each other at the small ones, which most learners use. An assumption. In the trials 30 results
-change with only 0, 0.1, 0.3 and 1, and 9 with every multiple of 0.05."""
+They lie closest to each other at the small ones, which most learners use. An assumption."""
 
 ROUNDING = 1e-6
 """Numbers that differ by less are equal, since values of at most 1 in float32 are exact to 6e-8, and a target adds
-up several of them. In the trials 1e-8 changes nothing, and 1e-4 changes one result."""
+up several of them."""
 
 MAX_LOST_PROBABILITY = 1e-5
 """A player can play illegal actions if more than this is missing from the sum of the probabilities of its legal

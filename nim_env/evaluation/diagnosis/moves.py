@@ -1,4 +1,4 @@
-"""The diagnosis of a player that has no values, from the pattern of its mistakes."""
+"""The diagnosis of a player that has no values: :func:`diagnose_moves` finds the pattern of its mistakes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from nim_env import theory
-from nim_env.evaluation.diagnosis import findings, thresholds, verdicts
-from nim_env.evaluation.diagnosis.pairs import Bools, Floats
-from nim_env.evaluation.diagnosis.verdicts import Diagnosis
+from nim_env.evaluation.diagnosis import findings, thresholds
+from nim_env.evaluation.diagnosis.findings import Diagnosis
+from nim_env.evaluation.diagnosis.learner import Bools, Floats
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
@@ -27,30 +27,21 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         or that the player should train longer.
     """
     plays = tabulate(rules, policy, np.float64, illegal_action="lose").probabilities[1:]
-    if n_illegal := (plays.sum(axis=1) < 1 - thresholds.MAX_LOST_PROBABILITY).sum():
-        text = (
-            f"it can play illegal actions in {n_illegal:,} positions. Pass the action mask when a model predicts, "
-            "and return a legal move in each position from a function"
-        )
-        return verdicts.bug(text, findings.NO_MASK, place="in the choice")
+    if n_illegal := int((plays.sum(axis=1) < 1 - thresholds.MAX_LOST_PROBABILITY).sum()):
+        return findings.no_mask(n_illegal)
     heaps = rules.all_positions()[1:]
     legal = rules.action_mask(heaps) > 0
     best = theory.winning_action_mask(rules, heaps) > 0
     is_choice = best.any(axis=1) & (legal & ~best).any(axis=1)
     if not ((plays * ~best).sum(axis=1) > thresholds.MIN_MISTAKE)[is_choice].any():
-        return verdicts.no_bug("every move is right", findings.PERFECT_PLAY)
+        return findings.no_mistake()
     best_in_other = theory.winning_action_mask(replace(rules, misere=not rules.misere), heaps) > 0
     is_swapped = is_choice & best_in_other.any(axis=1) & ~(best & best_in_other).any(axis=1)
     if _are_preferred(best_in_other[is_swapped], plays[is_swapped], legal[is_swapped]):
-        text = "it plays the other variant. Look at the sign of the reward and at the rules"
-        return verdicts.bug(text, findings.OPPONENTS_REWARD)
+        return findings.other_variant()
     if _are_preferred((legal & ~best)[is_choice], plays[is_choice], legal[is_choice]):
-        text = "it plays the worst move instead of the best"
-        return verdicts.bug(text, findings.MINIMUM, place="in the choice")
-    text = (
-        "the mistakes do not have the pattern of a known bug. Train a learner longer, or let a search look deeper"
-    )
-    return verdicts.undecided(text, findings.TRAIN_LONGER)
+        return findings.worst_moves()
+    return findings.mistakes_without_pattern()
 
 
 def _are_preferred(moves: Bools, plays: Floats, legal: Bools) -> bool:

@@ -1,0 +1,261 @@
+"""Examines one player: its metrics, what is wrong with it, and its picture."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env import evaluation, policies
+from nim_env.check import specification
+from nim_env.check.foreign_code import running_code_of
+from nim_env.check.options import Options
+from nim_env.check.players import LoadedPlayer, load_player
+from nim_env.check.report import Entry
+from nim_env.evaluation.assessment import TrainingFacts, assess
+from nim_env.evaluation.diagnosis import findings
+from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.rendering.map import position_map
+from nim_env.rules import NimRules
+
+_EARLIER_FRACTION = 0.3  # of the training games, for a second table
+_N_ANSWERS_PER_POSITION = 30  # of a function that draws its moves, in each position
+_ROUNDING = 1e-9  # of the sum of probabilities
+
+
+def examine(name: str, options: Options) -> Entry:
+    """Finds out how good a player is and what is wrong with it, and draws its picture if it was asked for.
+
+    Args:
+        name: The player, as the command line names it.
+        options: The options of the command line.
+
+    Returns:
+        The entry of the player.
+
+    Raises:
+        ValueError: If the player cannot be judged, for example if the board is too large or if its code fails.
+        TypeError: If the player's file has a value of a wrong type.
+        OSError: If a file cannot be read or written.
+    """
+    rules = options.rules
+    by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
+    player = _load(name, options, options.episodes)
+    faults = _faults(player, name, options)
+    with running_code_of(name, "when it plays"):
+        policy = probabilities_of(rules, player.policy)
+    q_values = _values_everywhere(player, name)
+    facts = TrainingFacts() if q_values is None else _facts_of_training(player, name, options)
+    mastery, mistakes, diagnosis = assess(rules, policy, q_values, facts, is_mask_required=False)
+    unanswered = _find_unanswered(player, policy)
+    wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
+    result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
+    is_finite = q_values is not None and findings.NOT_FINITE not in diagnosis.findings
+    report = evaluation.report(rules, policy, player.state_values if is_finite else None, illegal_action="lose")
+    if options.picture is not None:
+        place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
+        title = f"{Path(name).name}: {result}{place}"
+        options.picture.write_text(position_map(mastery, title), encoding="utf-8")
+    return Entry(
+        player=name,
+        game=str(rules),
+        metrics=report.to_dict(),
+        share=1.0 if by_chance == 1 else (report.expert - by_chance) / (1 - by_chance),
+        won_positions=mastery.won_positions,
+        mistakes=len(mastery.mistake_indices),
+        first_mistakes=mistakes,
+        remarks=[*filter(None, [player.remark]), *_remarks(policy, unanswered)],
+        result=result,
+        bugs_in=bugs_in,
+        findings=diagnosis.findings,
+        verdict=verdict,
+    )
+
+
+def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
+    """Loads a player, whose file can draw from the random generators of Python and NumPy."""
+    random.seed(options.seed)
+    np.random.seed(options.seed)  # noqa: NPY002
+    return load_player(name, options.rules, episodes)
+
+
+def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specification.Fault]:
+    """The faults in the functions of a program of the course. It gives unseen pairs the value 0."""
+    is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not options.initial
+    if player.make_player is None or not is_course:
+        return []
+    with running_code_of(name, "when its functions are tested"):
+        return specification.faults(player.make_player, options.seed)
+
+
+def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
+    """The values of a player in all positions; ``None`` if it has no values."""
+    if player.values is None:
+        return None
+    with running_code_of(name, "when its values are queried"):
+        return np.asarray(player.values(player.rules.all_positions()))
+
+
+def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
+    """What the options and the player's file say about its training."""
+    earlier = None
+    if player.is_trained:
+        earlier = _values_everywhere(_load(name, options, round(_EARLIER_FRACTION * options.episodes)), name)
+    follows_course = hasattr(player.make_player and player.make_player(), "best_future_reward")
+    return TrainingFacts(
+        opponent=load_player(options.opponent, player.rules).policy if options.opponent else None,
+        discount=next(number for number in (options.discount, player.discount, 1.0) if number is not None),
+        earlier=earlier,
+        rewards=(options.rewards[0], options.rewards[1]) if options.rewards else None,
+        initial=player.initial if options.initial is None else options.initial,
+        on_policy=options.on_policy or (False if follows_course else None),
+        behavior_policy=player.behavior_policy,
+    )
+
+
+def _summary(
+    faults: list[specification.Fault], wrong_choices: list[str], diagnosis: evaluation.Diagnosis
+) -> tuple[str, list[str], str]:
+    """The result, the names of what the bugs were found in, and the verdict."""
+    sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
+    sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]
+    bugs_in = [*dict.fromkeys(fault.function for fault in faults)]
+    if wrong_choices and "choose_action" not in bugs_in:
+        bugs_in.append("choice")
+    if diagnosis.result == "bug":
+        sentences.append(diagnosis.verdict)
+        bugs_in += evaluation.distinct_findings(diagnosis.findings)
+    if not sentences:
+        return diagnosis.result, [], diagnosis.verdict
+    return "bug", bugs_in, " ".join(sentences)
+
+
+def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
+    """Tabulates the probabilities of a player in all positions.
+
+    Args:
+        rules: The game.
+        policy: The player. If it is a function that draws its moves, the frequencies of its answers are taken.
+
+    Returns:
+        The probabilities of legal actions. The rest up to a sum of 1 is the probability of an illegal answer.
+    """
+    measured = _MeasuredFunction(rules, policy) if isinstance(policy, FunctionPolicy) else policy
+    return policies.tabulate(rules, measured, np.float64, illegal_action="lose")
+
+
+class _MeasuredFunction(PolicyAttributes):
+    """A function as a policy that is measured: it is queried twice on every position.
+
+    If any two answers differ, it is queried 30 times on every position. Rare moves would be missed if only the
+    positions whose first two answers differ were queried again, and always in the player's favor.
+    """
+
+    is_measurement = True
+
+    def __init__(self, rules: NimRules, policy: FunctionPolicy) -> None:
+        self.rules = rules
+        self.policy = policy
+
+    def action_probabilities(self, observation: Any, action_mask: Any) -> Any:
+        first, second = (self._answers(self.policy, observation, action_mask) for _ in range(2))
+        if (first == second).all():
+            return first
+        measured = SampledPolicy(self.rules, self.policy, _N_ANSWERS_PER_POSITION)
+        return self._answers(measured, observation, action_mask)
+
+    def _answers(self, policy: Policy, *positions: Any) -> Any:
+        rows = ([array[i : i + 1] for array in positions] for i in _progress(len(positions[0])))
+        return np.concatenate([policy.action_probabilities(*row) for row in rows])
+
+
+def _progress(n: int) -> Iterable[int]:
+    """Counts to n, with a progress bar if tqdm is installed and it takes longer than a second."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return range(n)
+    tqdm.set_lock(threading.RLock())  # the lock that tqdm makes itself would outlive a process that is killed
+    return tqdm(range(n), "positions", leave=False, disable=None, delay=1)
+
+
+class _Unanswered(NamedTuple):
+    """The positions in which a player can fail to give a legal move.
+
+    Attributes:
+        is_unanswered: Whether each position except the empty one is such a position, bool of shape
+            ``(n_positions - 1,)``.
+        sentence: How many there are, and the first of them. Empty if there are none.
+    """
+
+    is_unanswered: NDArray[np.bool_]
+    sentence: str
+
+
+def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered:
+    is_unanswered = policy.probabilities[1:].sum(axis=1) < 1 - _ROUNDING
+    if not is_unanswered.any():
+        return _Unanswered(is_unanswered, "")
+    heaps = _smallest_position(player.rules, is_unanswered)
+    answer = player.illegal_answer_at(heaps)
+    answers = f", where it answers {answer}" if answer else ""
+    sentence = (
+        f"it gives no legal move in {_count_in_words(is_unanswered)}, the first {_heaps_in_words(heaps)}{answers}."
+    )
+    return _Unanswered(is_unanswered, sentence)
+
+
+def _wrong_choices(
+    player: LoadedPlayer, policy: TabularPolicy, q_values: NDArray[Any] | None, unanswered: _Unanswered
+) -> list[str]:
+    """What is wrong with the moves of a function, given its Q-values: no legal move, or not the best value."""
+    if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
+        return []
+    plays = policy.probabilities[1:]
+    legal = player.rules.action_mask(player.rules.all_positions()[1:])
+    values = np.where(legal, q_values[1:], -np.inf)
+    is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
+    sentences = []
+    if unanswered.is_unanswered.any():
+        sentences.append(unanswered.sentence + _starts_from_0(values[unanswered.is_unanswered]))
+    if is_worse.any():
+        first = _heaps_in_words(_smallest_position(player.rules, is_worse))
+        sentence = f"in {_count_in_words(is_worse)} it does not play its best value, the first {first}."
+        sentences.append(sentence + _starts_from_0(values[is_worse]))
+    return sentences
+
+
+def _starts_from_0(values: NDArray[Any]) -> str:
+    """A sentence about the choice if the values in the positions with a wrong choice suggest it, else nothing."""
+    sentence = " All its values there are 0 or below: the maximum of its choice starts from 0."
+    return sentence if (values <= 0).all() else ""
+
+
+def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
+    """The heap sizes of the first of some positions: the one with the fewest objects."""
+    return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
+
+
+def _heaps_in_words(heaps: list[int]) -> str:
+    return "-".join(map(str, heaps))
+
+
+def _count_in_words(is_position: NDArray[np.bool_]) -> str:
+    n = int(is_position.sum())
+    return "1 position" if n == 1 else f"{n} positions"
+
+
+def _remarks(policy: TabularPolicy, unanswered: _Unanswered) -> Iterable[str]:
+    """Sentences about positions without a legal move, and about draws."""
+    sentence = unanswered.sentence
+    if sentence:
+        yield f"{sentence[0].upper()}{sentence[1:]}"
+    is_drawn = np.any(policy.probabilities[1:] % 1 > 0, axis=1)
+    if is_drawn.any():
+        number = _count_in_words(is_drawn)
+        yield f"It draws its move in {number}. The metrics of a function that draws are estimates."
