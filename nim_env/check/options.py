@@ -1,4 +1,4 @@
-"""The command line ``python -m nim_env check FILE ...`` and its options.
+"""The options of ``python -m nim_env check FILE ...``, which judges players, each in a process of its own.
 
 A player is named by
 

@@ -65,6 +65,8 @@ class Case:
         """The reading in units of its larger reward."""
         return self.reading.in_units()
 
+    # The values, and which of them have been trained
+
     @cached_property
     def _table(self) -> Floats:
         """The values of all actions, float64 of shape ``(N, n_actions)``."""
@@ -122,6 +124,8 @@ class Case:
     def _is_visited(self) -> Bools:
         return (self._n_trained > 0)[self.pairs.row]
 
+    # The moves of both players, which decide which values come next
+
     @cached_property
     def exploration(self) -> float:
         """The probability of a random move of the learner that fits its values best; 0 if its policy was given."""
@@ -160,6 +164,8 @@ class Case:
         means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
         means[0] = 0
         return means
+
+    # The targets of the equations
 
     @cached_property
     def bellman(self) -> Equation:
