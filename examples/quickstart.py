@@ -35,6 +35,7 @@ for episode in range(EPISODES + 1):
     observation, info = env.reset()
     terminated = False
     while not terminated:
+        # epsilon-greedy: sometimes a random legal move
         if generator.random() < EPSILON:
             action = generator.choice(np.flatnonzero(info["action_mask"]))
         else:

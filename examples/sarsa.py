@@ -21,7 +21,14 @@ import nim_env
 class ExpectedSarsaAgent(agents.TabularAgent):
     """Expected SARSA, for environments that give action masks."""
 
-    def __init__(self, *spaces, learning_rate=0.5, gamma=1.0, epsilon=0.1, seed=None):
+    def __init__(
+        self,
+        *spaces,
+        learning_rate=0.5,
+        gamma=1.0,
+        epsilon=0.1,
+        seed=None,
+    ):
         super().__init__(*spaces, seed=seed)
         self.learning_rate = learning_rate
         self.gamma = gamma

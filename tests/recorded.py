@@ -18,7 +18,9 @@ def session(script, question):
     """
     text = PAGE.read_text(encoding="utf-8")
     found = re.search(
-        rf"^```sh\n(python examples/{script}[^`]*)\n```\n\n```text\n(.*?)```", text, re.DOTALL | re.M
+        rf"^```sh\n(python examples/{script}[^`]*)\n```\n\n(?:<details>[^`]*)?```text\n(.*?)```",
+        text,
+        re.DOTALL | re.M,
     )
     options = shlex.split(found[1].replace("\\\n", ""))[2:]
     lines = re.findall(rf"^(?:{question})(.+)$", found[2], re.M)

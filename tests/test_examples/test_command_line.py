@@ -29,7 +29,6 @@ class Args:
     ("error", "status", "line"),
     [
         (ValueError("no\nheap was raised from the environment creator for Nim-v0"), 2, "script.py: no heap"),
-        (TypeError("no policy"), 2, "script.py: no policy"),
         (OSError("no space left"), 2, "script.py: no space left"),
         (KeyboardInterrupt(), 130, "stopped"),
     ],

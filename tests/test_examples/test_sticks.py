@@ -96,8 +96,7 @@ def test_the_graph_rolls_over_its_window():
     np.testing.assert_allclose(line.get_xydata().T, [[1, 2, 3, 4, 5, 6], [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3, 1]])
 
 
-@pytest.mark.parametrize("wrong", [{"window": 0}, {"save": Path("nowhere/my.agent")}])
-def test_wrong_options_are_refused_before_the_games(wrong, refused, capsys):
-    with refused(*map(str, wrong), str(*wrong.values())):
-        sticks.main(sticks.Args(verbose=True, **wrong))
+def test_wrong_options_are_refused_before_the_games(refused, capsys):
+    with refused("window", "0"):
+        sticks.main(sticks.Args(verbose=True, window=0))
     assert not capsys.readouterr().out
