@@ -75,7 +75,9 @@ def test_the_page_says_what_the_published_tables_say():
     in_styles = [row for row in rows if row[-1].endswith("%)")]
     not_told = [f"{name.replace('–', '-')}: {share}" for name, share, _ in in_styles]
     told = [f"{name.replace('–', '-')}: {share}" for name, _, share in in_styles]
-    assert ["not told:", *not_told, "told:", *told] == styles.sentences(PUBLISHED_STYLES)
+    published = styles.sentences(PUBLISHED_STYLES)
+    first = published.index("told:")  # the first line of the second mode
+    assert (sorted(not_told), sorted(told)) == (sorted(published[1:first]), sorted(published[first + 1 :]))
     published = PUBLISHED_STYLES[["learner", "style"]].drop_duplicates()
     assert len(published) == len(styles.all_styles())
 
