@@ -96,6 +96,9 @@ def winning_positions(
         style: The wording of the prompts.
         seed: The seed of the draw.
 
+    Returns:
+        A dictionary for each position.
+
     Raises:
         ValueError: If fewer than one in 10,000 positions is winning, or there are too many heaps.
     """
