@@ -135,7 +135,7 @@ def rows_of(columns: Iterable[NDArray[Any]], envs: Indices) -> Columns:
 
 
 def with_rows(observed: Observed, envs: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
-    """Returns a copy in which the rows ``envs`` are replaced."""
+    """Returns a copy of ``observed`` in which ``rows`` replace the rows of the environments ``envs``."""
     copies = Observed(*(column.copy() for column in observed))
     for column, new in zip(copies, rows, strict=True):
         column[envs] = new

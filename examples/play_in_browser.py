@@ -83,7 +83,9 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
-    probabilities = checked_player(player.policy, rules).query(positions, mask, twice=True).probabilities
+    probabilities = (
+        checked_player(player.policy, rules).query(positions, mask, require_same_answer=True).probabilities
+    )
     values = move_values(player, rules, positions)
     return {
         "name": Path(name).name,

@@ -55,7 +55,7 @@ class Board:
         rules: The game.
         n_positions: The number of positions, n.
         n_states: The number of states, 2n + 1.
-        full: The state in which all heaps are full and the game is in progress, n - 1.
+        full_heaps: The state in which all heaps are full and the game is in progress, n - 1.
         new_game: The state before an opening move of the opponent, n.
         opponent_took_last: The state in which the opponent has taken the last object, n + 1.
 
@@ -126,9 +126,9 @@ class Board:
         return positions - self._offsets[actions]
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the states after actions of the mover, shape ``(n,)``.
+        """Returns the state of each game after the mover's action, shape ``(n,)``.
 
-        If a game is over, the state after it is ``new_game``.
+        A game that is over goes to ``new_game``.
         """
         positions = self.positions(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
@@ -150,7 +150,9 @@ class Board:
         return generator.integers(1, self.n_positions, size)
 
     def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-        """Returns the sum of ``function(size)`` over the heaps of every position, by the position's index.
+        """Applies ``function`` to every heap size, and adds up the results of each position's heaps.
+
+        Returns an array of shape ``(n_positions,)``, in the order of the indices.
 
         For example, ``heap_sums(lambda sizes: sizes)`` is the number of objects in each position. ``function``
         gets an array of sizes and returns an array of the same shape.

@@ -38,6 +38,11 @@ _N_HISTORIES = 3  # of each position, at which a policy is queried
 _TOLERANCE = 1e-5  # between a policy's answers at different histories
 
 
+def _openspiel_actions(rules: NimRules) -> list[int]:
+    """Returns OpenSpiel's number of each of our actions."""
+    return ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
+
+
 class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no types
     """A player of :mod:`nim_env.policies` as an OpenSpiel policy, for both sides.
 
@@ -57,9 +62,9 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         The number is ``(count - 1) * n_heaps + heap``.
         """
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # the state is written "(0): 1 3 5 7"
-        found = self._player.query(heaps, self._rules.action_mask(heaps), twice=True).probabilities
-        moves = {number: divmod(number, len(heaps)) for number in state.legal_actions()}
-        return {number: found[self._rules.action(heap, rest + 1)] for number, (rest, heap) in moves.items()}
+        found = self._player.query(heaps, self._rules.action_mask(heaps), require_same_answer=True).probabilities
+        actions = _openspiel_actions(self._rules)
+        return {number: found[actions.index(number)] for number in state.legal_actions()}
 
 
 def from_openspiel(rules: NimRules, player: Any) -> Policy:
@@ -89,8 +94,7 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
         ValueError: If a policy's answers depend on the history.
     """
     histories = _RandomHistories(rules)
-    # OpenSpiel's number of each of our actions
-    numbers = ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
+    numbers = _openspiel_actions(rules)
     if isinstance(player, pyspiel.Bot):
         return FunctionPolicy(lambda heaps, _: numbers.index(player.step(histories.to(heaps))))
     sides = _sides_of(player, histories.game)

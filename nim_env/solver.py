@@ -200,7 +200,7 @@ class PositionBatch(NamedTuple):
 
     def moves_of(self, player: Player) -> MoveProbabilities:
         """Returns the moves of a player in the positions."""
-        return player.query(self.heaps, self.action_mask, twice=True)
+        return player.query(self.heaps, self.action_mask, require_same_answer=True)
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:

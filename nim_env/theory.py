@@ -59,10 +59,10 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     """
     positions = rules.checked_positions(heaps)
     heap_values = _heap_values(rules, positions)
-    nim_sum_of_others = np.bitwise_xor.reduce(heap_values, axis=-1)[..., None] ^ heap_values
+    nim_sum_of_others = np.bitwise_xor.reduce(heap_values, axis=-1, keepdims=True) ^ heap_values
     is_large = heap_values > 1
-    others_are_small = is_large.sum(axis=-1)[..., None] == is_large
-    target = nim_sum_of_others ^ (rules.misere & others_are_small)  # the value that must remain in each heap
+    n_large_others = is_large.sum(axis=-1, keepdims=True) - is_large
+    target = nim_sum_of_others ^ (rules.misere & (n_large_others == 0))  # the value that must remain in each heap
     modulus = _modulus(rules)
     count = positions - target if rules.max_take is None else (positions - target) % modulus
     count[(count < 0) | (count > positions) | (target >= modulus)] = 0  # no move leaves this value

@@ -84,7 +84,7 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
 
 
 def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
-    """Lists the functions of the course, and whether :func:`faults` tests them in a player.
+    """Says for each function of the course whether :func:`faults` can test it in a player.
 
     Args:
         make_player: A function that returns a new player.

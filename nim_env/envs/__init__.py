@@ -24,8 +24,10 @@ A step of many games calls the same with arrays::
         Board.masks                          board
         Observations.of                      _results
 
-An opponent whose policy can change its answers has :class:`~nim_env.envs._replies.Replies`, which query it at each
-move. The AEC environment has no opponent, so a step of it only looks up the result of the new state.
+To understand a reply, begin with ``Replies.draw_batch``. ``FixedReplies`` draws from the same distribution, but
+faster, from lists. An opponent whose policy can change its answers has
+:class:`~nim_env.envs._replies.Replies`, which query it at each move. The AEC environment has no opponent, so a
+step of it only looks up the result of the new state.
 
 ``_config`` checks the arguments of all three environments, ``_single_game`` has what the two with a single game
 share, and ``_transitions`` makes the table ``P``.

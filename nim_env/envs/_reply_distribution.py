@@ -129,7 +129,7 @@ class ReplyLists:
     def all_lists(self) -> AliasLists:
         """The lists of all states, and then a list for each start, with the first states of episodes."""
         board = self._board
-        moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full and new_game
+        moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
         over = np.arange(board.opponent_took_last, board.n_states, dtype=np.int64)
         opened = self._new_lists(moving[-1:])

@@ -180,7 +180,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self._replies: Replies  # the replies of the opponent in this game
         self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
-        self._transitions: tuple[Any, Any] = (None, None)  # the members and weights that P was made for, and P
+        self._transitions: Transitions = {}
+        self._transitions_made_for: Any = None  # the members and their weights
 
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
@@ -226,12 +227,13 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
                 f"P needs a fixed opponent; got opponent={self.opponent!r}; convert a policy to a table with "
                 "policies.tabulate(rules, policy)"
             )
-        if self._transitions[0] != (members, weights):
+        if self._transitions_made_for != (members, weights):
             try:
-                self._transitions = (members, weights), transitions(self.rules, policy)
+                self._transitions = transitions(self.rules, policy)
             except ValueError as error:
                 raise AttributeError(f"there is no P: {error}") from None
-        return self._transitions[1]
+            self._transitions_made_for = members, weights
+        return self._transitions
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

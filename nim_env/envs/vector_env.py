@@ -274,19 +274,22 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
-    def _restart(self, games: _Games, envs: NDArray[np.intp], start: Start, starts: States | None = None) -> None:
-        """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
+    def _restart(
+        self, games: _Games, indices: NDArray[np.intp], start: Start, first_states: States | None = None
+    ) -> None:
+        """Starts episodes in the games with these indices, in ``first_states`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        opponents = games.opponents.with_new_opponents(envs, self._sampler, start, generator)
-        if starts is None:
-            starts = np.full(len(envs), self.board.new_game, dtype=self._state_type)
+        opponents = games.opponents.with_new_opponents(indices, self._sampler, start, generator)
+        if first_states is None:
+            first_states = np.full(len(indices), self.board.new_game, dtype=self._state_type)
             if self._is_stochastic:
-                starts = opponents.roster.draw_replies(starts, opponents.indices[envs], start, generator)
+                playing = opponents.indices[indices]
+                first_states = opponents.roster.draw_replies(first_states, playing, start, generator)
         games.opponents = opponents
-        games.states[envs] = starts
-        games.is_over[envs] = False
-        games.to_play[envs] = 0
-        games.elapsed_steps[envs] = 0
+        games.states[indices] = first_states
+        games.is_over[indices] = False
+        games.to_play[indices] = 0
+        games.elapsed_steps[indices] = 0
 
     def _new_games(self) -> _Games:
         """The games before their first episode."""
@@ -368,9 +371,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         final = self._observations.of(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
-        for name in infos.keys() & {"action_mask", "to_play", "opponent"}:  # zeros for the other games
-            by_game = infos[name].T  # a view whose last axis is the games
-            by_game *= games.is_over
+        for name in infos.keys() & {"action_mask", "to_play", "opponent"}:
+            infos[name][~games.is_over] = 0
         return {
             "final_obs": observations,
             "_final_obs": games.is_over.copy(),

@@ -140,7 +140,7 @@ class _BeliefSearch:
         heaps = rules.all_positions()[1:]
         is_winning = theory.winning_action_mask(rules, heaps)
         for i, player in enumerate(players):
-            found = player.query(heaps, self._mask[1:], twice=True)
+            found = player.query(heaps, self._mask[1:], require_same_answer=True)
             sums = found.probabilities.sum(axis=1) + found.illegal
             self._winning[1:, :, i] = found.probabilities * is_winning / sums[:, None]
             self._losing[1:, i] = 1 - winning_move_probabilities(found, is_winning)

@@ -83,26 +83,27 @@ def play_match(
         The number of wins and of games.
     """
     games = checked_integer("games", games, 1)
-    strategies = (
-        weighted_players(policy, rules, illegal_action=illegal_action),
-        weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent"),
-    )
+    players, weights = weighted_players(policy, rules, illegal_action=illegal_action)
+    others, other_weights = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2  # the player who moves first in each game, 0 for policy and 1 for opponent
     if moves_first is not None:
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
-    member, other_member = (  # the number of the pool's member in each game
-        generator.choice(len(players), games, p=chances) if len(players) > 1 else np.zeros(games, np.int64)
-        for players, chances in strategies
-    )
+    members = _draw_members(weights, games, generator)
+    other_members = _draw_members(other_weights, games, generator)
     wins = 0
-    for i, player in enumerate(strategies[0][0]):
-        for j, other in enumerate(strategies[1][0]):
-            pair_movers = movers[(member == i) & (other_member == j)]
+    for i, player in enumerate(players):
+        for j, other in enumerate(others):
+            pair_movers = movers[(members == i) & (other_members == j)]
             for part in chunks(len(pair_movers), rules.n_actions, size=limits.MATCH_ENTRIES):
                 rewards = _play_games(rules, (player, other), pair_movers[part], generator)
                 wins += int((rewards > 0).sum())
     return MatchResult(wins, games)
+
+
+def _draw_members(weights: NDArray[np.float64], games: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draws the number of the pool's member that plays each game. Without a pool, nothing is drawn."""
+    return generator.choice(len(weights), games, p=weights) if len(weights) > 1 else np.zeros(games, np.int64)
 
 
 def _play_games(
@@ -115,8 +116,9 @@ def _play_games(
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
     while (is_running := rewards == 0).any():
-        for player, sign in zip(players, (1, -1), strict=True):
-            games = np.flatnonzero(is_running & (movers == (sign < 0)))
+        for number, player in enumerate(players):
+            sign = 1 - 2 * number  # of player 0's reward if this player wins
+            games = np.flatnonzero(is_running & (movers == number))
             if not len(games):
                 continue
             probabilities, illegal = player.query(heaps[games], rules.action_mask(heaps[games]))

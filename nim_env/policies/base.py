@@ -43,7 +43,8 @@ class PolicyAttributes:
     Attributes:
         observation_space: The space that an agent or a model observes; ``None`` for heap sizes.
         action_space: The action space of an agent or a model, or ``None``.
-        fault: What was wrong with its last answer, or ``None``. Error messages quote it.
+        fault: What was wrong with its last answer, or ``None``. Every query overwrites it, and error
+            messages quote it.
         is_measurement: Whether its probabilities are frequencies that it measured. Exact metrics query every other
             policy twice, to make sure that it gives the same answer both times.
         is_fixed: Whether it always gives the same answer in a position. The environments then draw its moves from

@@ -26,7 +26,7 @@ class FunctionPolicy(PolicyAttributes):
     is ``None`` if all answers were legal.
     """
 
-    wanted = (
+    _expected_answer = (
         "a legal action, one integer (policies.from_moves takes pairs of heap and count, batched takes batches)"
     )
 
@@ -53,7 +53,7 @@ class FunctionPolicy(PolicyAttributes):
             row = int(probabilities.any(axis=1).argmin())
             at = observations[row].tolist()
             self.illegal_answer = answers[row]
-            self.fault = f"its function must return {self.wanted}; got {self.illegal_answer!r} at {at}"
+            self.fault = f"its function must return {self._expected_answer}; got {self.illegal_answer!r} at {at}"
         return probabilities.reshape(np.shape(action_mask))
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
@@ -80,7 +80,7 @@ class FunctionPolicy(PolicyAttributes):
 class BatchedPolicy(FunctionPolicy):
     """Calls a function ``(observations, action_masks) -> actions`` on batches; see :func:`batched`."""
 
-    wanted = "one legal action, an integer, for each position"
+    _expected_answer = "one legal action, an integer, for each position"
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
         """Returns the function's answers, for which it is called once."""
@@ -88,7 +88,9 @@ class BatchedPolicy(FunctionPolicy):
         if not isinstance(answers, list | tuple):
             answers = np.atleast_1d(answers)
         if len(answers) != len(observations):
-            message = f"{self!r} must return {self.wanted}; got {answers!r} for {len(observations)} positions"
+            message = (
+                f"{self!r} must return {self._expected_answer}; got {answers!r} for {len(observations)} positions"
+            )
             raise InvalidPolicyOutput(message)
         return answers
 
@@ -106,7 +108,7 @@ def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
 class MovesPolicy(FunctionPolicy):
     """A policy that calls a function from heap sizes to a pair ``(heap, count)``; see :func:`from_moves`."""
 
-    wanted = "a pair (heap, count) that is a legal move; the first heap is 0"
+    _expected_answer = "a pair (heap, count) that is a legal move; the first heap is 0"
 
     def __init__(self, rules: NimRules, function: Callable[[list[int]], Any]) -> None:
         super().__init__(function)
@@ -136,7 +138,7 @@ class HeapPolicy(FunctionPolicy):
     If the number is above the heap size, the policy takes what is left.
     """
 
-    wanted = "the number of objects to take"
+    _expected_answer = "the number of objects to take"
 
     def __init__(self, rules: NimRules, function: Callable[[int], Any]) -> None:
         super().__init__(function)

@@ -42,7 +42,7 @@ class MoveProbabilities(NamedTuple):
 
 @dataclass(frozen=True)
 class Player:
-    """A policy together with what its illegal actions do.
+    """A policy together with what its illegal actions do. It does not stand for one of the two sides of a game.
 
     With ``illegal_action="raise"``, the policy must return a distribution over the legal actions of each position.
     Anything else raises :class:`InvalidPolicyOutput`.
@@ -57,15 +57,17 @@ class Player:
     def __post_init__(self) -> None:
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
 
-    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8], twice: bool = False) -> MoveProbabilities:
+    def query(
+        self, heaps: NDArray[Any], action_mask: NDArray[np.int8], *, require_same_answer: bool = False
+    ) -> MoveProbabilities:
         """Queries the policy in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
 
-        With ``twice``, as exact metrics need it, two different answers to the same position are an error too.
-        Policies whose probabilities cannot differ are queried once even then.
+        With ``require_same_answer``, as exact metrics need it, the policy is queried twice, and two different
+        answers to the same position are an error. Policies whose probabilities cannot differ are queried once.
         """
         probabilities = checked_probabilities(self.policy, heaps, action_mask)
         attributes = attributes_of(self.policy)  # after the query, whose fault it is
-        if twice and not (attributes.is_fixed or attributes.is_measurement):
+        if require_same_answer and not (attributes.is_fixed or attributes.is_measurement):
             again = checked_probabilities(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
             _refuse(self.policy, _ANSWERS_DIFFER, differs, heaps, probabilities, again)

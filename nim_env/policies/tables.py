@@ -61,7 +61,7 @@ def tabulate(
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)
     for rows in chunks(rules.n_positions - 1, rules.n_actions, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))
-        table[rows] = player.query(heaps, rules.action_mask(heaps), twice=True).probabilities
+        table[rows] = player.query(heaps, rules.action_mask(heaps), require_same_answer=True).probabilities
     return TabularPolicy(rules, table)
 
 

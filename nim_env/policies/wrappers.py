@@ -35,7 +35,8 @@ class SampledPolicy(CompositePolicy):
 
     def __init__(self, rules: NimRules, function: PolicyLike, n: int) -> None:
         self.rules = rules
-        self.policies = [checked_policy(function, rules, "function")]
+        self.policy = checked_policy(function, rules, "function")
+        self.policies = (self.policy,)
         self.n = checked_integer("n", n, minimum=1)
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
@@ -44,7 +45,7 @@ class SampledPolicy(CompositePolicy):
         mask = np.asarray(action_mask)
         total = np.zeros(mask.shape)
         for _ in range(self.n):
-            total += checked_probabilities(self.policies[0], heaps, mask)
+            total += checked_probabilities(self.policy, heaps, mask)
         return total / self.n
 
 
@@ -77,11 +78,12 @@ class EncodedPolicy(CompositePolicy):
         space = attributes.observation_space
         if space is not None and space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
-        self.policies = [as_policy(policy, "policy")]
+        self.policy = as_policy(policy, "policy")
+        self.policies = (self.policy,)
         self.encoding = encoding
         self.action_space = attributes.action_space
         self.rules = getattr(encoding, "rules", None)  # a named encoding has a game
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
         """Returns the policy's probabilities, shape ``(..., n_actions)``."""
-        return self.policies[0].action_probabilities(self.encoding(observation), action_mask)
+        return self.policy.action_probabilities(self.encoding(observation), action_mask)

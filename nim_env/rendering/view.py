@@ -65,7 +65,10 @@ class View(NamedTuple):
 
 
 def bars(left: int, size: int) -> str:
-    """Returns a heap as text: bars for its blocks and dots for those taken. It is empty for heaps above 50."""
+    """Returns a bar for each block of a heap and a dot for each block taken.
+
+    The text is empty if the heap started with more than 50 blocks.
+    """
     return " ".join("|" * left + "·" * (size - left)) if size <= MAX_BLOCKS else ""
 
 

@@ -230,7 +230,7 @@ def test_two_answers_that_differ_by_rounding_are_the_same():
     answers = iter([[0.5, 0.5, 0], [0.5 - 1e-7, 0.5 + 1e-7, 0]])
     policy = Returns(None)
     policy.action_probabilities = lambda *_: next(answers)
-    moves = Player(policy, "raise").query(POSITION, MASK, twice=True)
+    moves = Player(policy, "raise").query(POSITION, MASK, require_same_answer=True)
     assert moves.probabilities.tolist() == [0.5, 0.5, 0]
 
 

@@ -1,7 +1,8 @@
-"""The diagnosis of a learner: does it satisfy Bellman's equation, or the one that a known bug makes of it?
+"""The diagnosis of a learner: do its values satisfy Bellman's equation, or the equation of a known bug?
 
 A learner moves each value toward a target that follows from its values of the next positions. So each value tests
-the equation of its learner, whether or not the value itself is right yet. docs/test_your_agent.md has the proofs.
+the equation of its learner, whether or not the value itself is right yet. The proofs are in
+docs/how_the_diagnosis_works.md.
 
 :func:`diagnose`, in ``decision``, arranges what was given (``learner``). Values do not say how they were made,
 so a first reading is found (``readings``): the rewards, the initial value and the kind of target

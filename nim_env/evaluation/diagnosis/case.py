@@ -200,20 +200,22 @@ class Case:
         """The target from the other player's next values. The rewards of both players have the same sum."""
         both = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
         discount = self.learner.discount
-        future = discount * (both - equation.sign * self._of_rows[equation.bootstrap])
+        future = discount * (both - equation.sign * self._bootstraps[equation.bootstrap])
         first = discount * (both - equation.sign * self._first_bootstrap(equation.bootstrap))
         samples = self.pairs.after(equation.last_mover, future)
-        return self._with_way_there(equation, first, Target(samples, np.zeros(len(samples)), samples, samples))
+        return self._with_path_from_initial(
+            equation, first, Target(samples, np.zeros(len(samples)), samples, samples)
+        )
 
     def _by_turn(self, equation: Equation) -> Target:
         """The target from the player's own next values, after a reply."""
         pairs, replies = self.pairs, self.replies
         factor = self.learner.discount * equation.sign
-        samples = pairs.after(equation.other_player, factor * self._of_rows[equation.bootstrap])
+        samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
         mean = pairs.sums(replies * samples)
         deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
         low, high = np.full((2, len(mean)), self.scaled.initial_or_0)
-        # In self-play any reply came at some time. The ranges of on-policy learners are a rule, and as wide.
+        # In self-play any reply came at some time. The ranges of on-policy learners are approximate, and as wide.
         is_possible = (replies > 0) | self.learner.is_self_play | self.reading.on_policy
         np.minimum.at(low, pairs.row[is_possible], samples[is_possible])
         np.maximum.at(high, pairs.row[is_possible], samples[is_possible])
@@ -224,27 +226,29 @@ class Case:
             pairs.after(at_end, low),
             pairs.after(at_end, high),
         )
-        return self._with_way_there(equation, factor * self._first_bootstrap(equation.bootstrap), target)
+        return self._with_path_from_initial(equation, factor * self._first_bootstrap(equation.bootstrap), target)
 
     @cached_property
-    def _of_rows(self) -> dict[Bootstrap, Floats]:
+    def _bootstraps(self) -> dict[Bootstrap, Floats]:
         """What each bootstrap takes of the values of each row: float64 of shape ``(N,)``, 0 for the empty one."""
-        of_rows: dict[Bootstrap, Floats] = {
+        bootstraps: dict[Bootstrap, Floats] = {
             "maximum": self._maximum,
             "maximum from 0": self._maximum.clip(0),
             "maximum over all": np.append(0, np.fmax.reduce(self._table[1:], axis=1)),
             "minimum": -self.pairs.maxima(-self.values),
             "mean": self.pairs.sums(self.values) / self.pairs.n_legal,
         }
-        return of_rows | {"own policy": self._means(self.own_moves)} if self.reading.on_policy else of_rows
+        if self.reading.on_policy:
+            bootstraps["own policy"] = self._means(self.own_moves)
+        return bootstraps
 
     def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
         """What a bootstrap takes of a position whose values are all initial ones."""
         initial = self.scaled.initial_or_0
         return max(initial, 0.0) if bootstrap == "maximum from 0" else initial
 
-    def _with_way_there(self, equation: Equation, first: float, target: Target) -> Target:
-        """Adds to the range of a target what a value can be on its way; ``first`` is its target at the start."""
+    def _with_path_from_initial(self, equation: Equation, first: float, target: Target) -> Target:
+        """Widens the range of a target by the values on the path to it; ``first`` is the target at the start."""
         scaled, initial = self.scaled, self.scaled.initial_or_0
         is_theorem = scaled.initial is not None and not self.reading.on_policy
         is_exact = is_theorem and (first == initial or equation.sign == 0)  # else any return may come on the way

@@ -27,7 +27,7 @@ def diagnose(
     on_policy: bool | None = None,
     behavior_policy: PolicyLike | None = None,
 ) -> Diagnosis:
-    """Finds out whether a player's values satisfy Bellman's equation, or what a known bug makes of it.
+    """Finds out whether a player's values satisfy Bellman's equation, or the equation of a known bug.
 
     A bug is named only if no correct learner can have the values. For example, this diagnoses a table that was
     learned against random play with a discount of 0.9::

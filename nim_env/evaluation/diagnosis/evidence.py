@@ -38,7 +38,8 @@ def contradicts(case: Case, targets: list[Target]) -> Bools:
 def min_contradictions(case: Case) -> float:
     """Returns how many values must contradict Bellman's equation before this is not chance.
 
-    Some can if replies are drawn, since the range of a target is then a rule and not a theorem.
+    If replies are drawn, the range of a target is only approximate, so a few values of a correct learner can lie
+    outside it.
     """
     n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.may_be_trained.sum()
     return max(thresholds.MIN_COUNT, n_by_chance if case.learner.opponent_draws else 0)
@@ -96,9 +97,9 @@ def proven_bugs(case: Case) -> list[Bug]:
 
 
 def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
-    """Returns the diagnosis of the bug whose targets are nearest to the values, with those about as near.
+    """Returns the diagnosis that names the bug with the targets nearest to the values, and others about as near.
 
-    ``None`` if there are no bugs.
+    Returns ``None`` if ``bugs`` is empty.
     """
     if not bugs:
         return None
@@ -154,7 +155,7 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
     """The first proof, from the number of values that only the bug can have made, and only Bellman's equation.
 
     If the initial value is itself a reward or lies beyond both, more of them are needed when replies are drawn.
-    The range of a target is then a rule and not a theorem, and it ends at the initial value.
+    The range of a target is then only approximate, and it ends at the initial value.
     """
     is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
     min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)

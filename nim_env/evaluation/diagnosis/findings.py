@@ -127,8 +127,8 @@ class Diagnosis:
         findings: The names of what was found. There are several if values cannot tell them apart.
         witness: The first value that its own next values do not explain. ``None`` if there is none, and
             in a diagnosis of moves.
-        discount: The discount that the values satisfy, if it is another one than the given: per move or per own
-            turn, as the verdict says. ``None`` in all other diagnoses.
+        discount: The discount that the values do satisfy, if it differs from the one that was passed. The verdict
+            says whether it applies per move or per own turn. ``None`` in all other diagnoses.
     """
 
     result: Literal["no bug found", "bug", "undecided"]
@@ -153,7 +153,7 @@ def bug(text: str, *names: str, place: str = "", witness: Witness | None = None)
 def undecided(
     text: str, *names: str, discount: float | None = None, otherwise: Diagnosis | None = None
 ) -> Diagnosis:
-    """Returns the diagnosis that the values do not decide; ``text`` says what would, without a full stop.
+    """Returns an undecided diagnosis. ``text`` says what the user can pass to decide, without a full stop.
 
     If there is a diagnosis ``otherwise``, the text is the premise under which the learner is correct.
     """
@@ -209,7 +209,7 @@ def untrained(otherwise: Diagnosis | None) -> Diagnosis:
 
 
 def sorted_only() -> Diagnosis:
-    """Only positions with sorted heaps have values."""
+    """Returns the diagnosis of values that exist only for positions with sorted heaps."""
     text = "only positions with sorted heaps have values. Copy these values to the other positions"
     return undecided(text, SORTED_ONLY)
 

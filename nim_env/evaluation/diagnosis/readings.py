@@ -155,7 +155,7 @@ def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
 
     ``suspected`` are the names of the findings under the first reading, and empty if there are none.
     """
-    # If replies are drawn, ranges are a rule and not a theorem, so values of a correct learner may lie outside.
+    # If replies are drawn, ranges are only approximate, so values of a correct learner may lie outside.
     draws = other.learner.opponent_draws
     max_share = 1 - thresholds.MIN_EXPLAINED if draws else thresholds.MAX_CONTRADICTING
     if evidence.contradicts(other, other.targets).sum() > max_share * other.is_trained.sum():
