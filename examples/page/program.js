@@ -103,7 +103,7 @@ function prepare() {
 
 /** Runs the program in a frame, which is removed at the end. Another frame then loads Python for the next program. */
 function run(name, programs) {
-  show("Loading Python, 6 MB …");
+  show(python ? "Starting Python …" : "Loading Python, 6 MB …");
   const { frame, port } = next ?? prepare();
   const answer = new Promise((resolve, reject) => {
     end = () => resolve({ error: "Stopped." });
@@ -222,7 +222,8 @@ function showResult(name, answer) {
   $("tested").textContent = testedText(answer);
   $("faults").replaceChildren(...faults.map(([, sentence]) => make("li", { textContent: `${sentence}.` })));
   const said = wrong.length ? `It ${share}. ` : "";
-  $("figures").textContent = `${said}It makes a mistake in ${mistakes.length} of ${rows.length} winning positions.`;
+  const none = mistakes.length ? `a mistake in ${mistakes.length}` : "no mistake in any";
+  $("figures").textContent = `${said}It makes ${none} of ${rows.length} winning positions.`;
   $("map").hidden = !isKept || !rows.length || rows.length > MAX_MAPPED;
   $("map-hint").hidden = $("map").hidden;
   if (!$("map").hidden) drawMap(name, rows);
