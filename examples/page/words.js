@@ -175,7 +175,8 @@ export const allLose = "No move wins from here, so in the end all blocks are red
 export function puzzleText(moves) {
   const [its, yours] = moves;
   if (moves.length === 3) return { wins: "✓ You kept the win.", mistake: "✗ You gave the win away." }[yours.rating];
-  return moves.length === 1 && its.rating === "mistake" ? "That was its mistake: now you can win." : "";
+  if (moves.length !== 1) return "";
+  return its.rating === "mistake" ? "That was its mistake: now you can win." : "This time it played right.";
 }
 export const nearText = ({ board, start }) => ({
   say: `You can win from ${start.join("-")}.`,

@@ -722,10 +722,15 @@ def test_the_map_plays_its_positions(visit):
         assert f"from={'-'.join(map(str, heaps))}" in page.url
         assert sum(heaps_of(page)) < sum(heaps)
         page.reload()  # the link opens the same game
-    press(page, "Play a position that it gets wrong")
     status = page.locator("#status")
-    expect(status).to_contain_text(re.compile(r"Learner took \d from [A-D]\."))
-    expect(status).to_contain_text("That was its mistake: now you can win.")
+    mistake = "That was its mistake: now you can win."
+    answer = re.compile(f"{mistake}|This time it played right")  # of equal moves, it draws one
+    for _ in range(20):
+        press(page, "Play a position that it gets wrong")
+        expect(status).to_contain_text(re.compile(r"Learner took \d from [A-D]\."))
+        expect(status).to_contain_text(answer)
+        if mistake in status.inner_text():
+            break
     start = [int(size) for size in re.search("from=([0-9-]+)", page.url)[1].split("-")]
     assert theory.is_winning(rules, start)
     expect(page.locator(".valued")).to_have_count(0)  # the answer
@@ -735,7 +740,7 @@ def test_the_map_plays_its_positions(visit):
     expect(page.locator(".valued")).not_to_have_count(0)
     press(page, "Next position")
     expect(page).not_to_have_url(re.compile(f"from={'-'.join(map(str, start))}&"))
-    expect(page.locator("#how")).to_have_text("That was its mistake: now you can win.")
+    expect(page.locator("#how")).to_have_text(answer)
     go(page, "heaps=1-3-5-7-9&vs=perfect&panel=learn")  # 3,424 positions are too many
     expect(page.locator("#map")).to_be_hidden()
     expect(page.locator("#curve")).to_be_visible()
