@@ -216,6 +216,7 @@ def test_the_program_becomes_an_opponent_for_the_visit(visit):
     expect(page.locator("#levels [aria-pressed=true]")).to_contain_text("mine.py")
     page.get_by_role("button", name="Beginner").click()
     page.reload()
+    expect(page.locator(".block").first).to_be_visible()
     page.get_by_role("button", name="Menu").click()
     page.get_by_role("button", name="More opponents").click()
     page.locator("#players").get_by_role("button", name="mine.py").click()
@@ -234,6 +235,7 @@ def test_the_report_is_there_again_after_a_game(visit):
     page.go_back()
     expect(page.locator("#result")).to_have_text(report, use_inner_text=True)
     page.locator("#play").click()
+    expect(page.locator(".block").first).to_be_visible()  # once it is drawn, its buttons work
     page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Your own program").click()
     expect(page.locator("#result")).to_have_text(report, use_inner_text=True)
