@@ -55,6 +55,7 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         super().__init__(load_game(rules), [0, 1])
         self._rules = rules
         self._player = checked_player(player, rules)
+        self._actions = {number: action for action, number in enumerate(_openspiel_actions(rules))}
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
         """Returns a dictionary from OpenSpiel's number of each legal action to the probability of the action.
@@ -63,8 +64,7 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         """
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # the state is written "(0): 1 3 5 7"
         found = self._player.query(heaps, self._rules.action_mask(heaps), require_same_answer=True).probabilities
-        actions = _openspiel_actions(self._rules)
-        return {number: found[actions.index(number)] for number in state.legal_actions()}
+        return {number: found[self._actions[number]] for number in state.legal_actions()}
 
 
 def from_openspiel(rules: NimRules, player: Any) -> Policy:
