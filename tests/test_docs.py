@@ -12,7 +12,8 @@ import pytest
 from nim_env.check import examination, options, report
 
 ROOT = Path(__file__).parent.parent
-OTHERS = ("deep_rl.md", "large_boards.md", "test_suite.md")  # other test files run the code of these pages
+# other test files run the code of these pages
+OTHERS = ("deep_rl.md", "diagnosis.md", "large_boards.md", "test_suite.md")
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 

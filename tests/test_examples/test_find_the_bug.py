@@ -120,6 +120,13 @@ def test_the_budgets_count_every_seed(monkeypatch, tmp_path):
     assert saved.equals(table)
 
 
+def test_no_untrained_model_of_the_page_is_reported_as_buggy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "experiments" / "diagnosis.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    exec(code, {})  # it asserts this itself
+
+
 def test_the_tests_of_the_page_pass():
     """With one seed instead of three."""
     names = {}
