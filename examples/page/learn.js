@@ -10,7 +10,7 @@ const STEP = 220; // milliseconds
 const MAX_MAPPED = 1000;
 
 export function startTraining(show) {
-  Object.assign(state, { training: {}, watched: null, games: trainText() === "Continue" ? state.games : 0 });
+  Object.assign(state, { training: {}, watched: null, games: trainText() === "Continue" ? shownGames() : 0 });
   showNext(state.training, show);
   $("curve").scrollIntoView({ block: "nearest" }); // for small screens
 }
@@ -60,9 +60,9 @@ export function drawLearn() {
 }
 
 function trainText() {
-  const { games, training } = state;
-  if (training) return "Pause";
-  if (!games) return "Train";
+  const games = shownGames();
+  if (state.training) return "Pause";
+  if (games <= 0) return "Train";
   return games < trainee().plan.at(-1) ? "Continue" : "Again";
 }
 

@@ -119,6 +119,7 @@ function playShown(player) {
 
 function playPosition(position) {
   stopShow();
+  $("panel").scrollTop = 0;
   const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
   const start = state.learner.positions.heapsOf(position);
   return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 1 }));
