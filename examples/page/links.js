@@ -38,7 +38,8 @@ export const isLink = (hash) => [...new URLSearchParams(hash.slice(1)).keys()].s
 
 export function fromLink(hash) {
   const parts = Object.fromEntries(new URLSearchParams(hash.slice(1)));
-  const wrong = Object.keys(parts).find((key) => !(FORMS[key]?.test(parts[key]) ?? KEYS.includes(key)));
+  const fits = (key) => (FORMS[key] ? FORMS[key].test(parts[key]) : KEYS.includes(key));
+  const wrong = Object.keys(parts).find((key) => !fits(key));
   if (wrong) throw new Error(BAD.part(wrong, parts[wrong]));
   const heaps = (parts.heaps ?? PRESETS[0].name).replaceAll("-", " ");
   const { errors, board: written } = readBoard(heaps, parts.take ?? "", parts.last !== "wins");
