@@ -151,10 +151,7 @@ def plot_learning_curves(curves: pd.DataFrame, rules: NimRules) -> plt.Figure:
     grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
     for axis in grid.axes.flat:
         axis.xaxis.set_major_formatter("{x:,.0f}")
-    last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
-    by_itself, taught = (percent(last["q-learning", name]) for name in ("self-play", "take-3"))
-    title = f"Q-learning ends at {by_itself} % expert mastery by self-play, at {taught} % against take-3"
-    grid.figure.suptitle(f"{rules}\n{title}", size="medium", x=0.01, ha="left")
+    grid.figure.suptitle(f"{rules}\nEach learner against each of its opponents", size="medium", x=0.01, ha="left")
     label_lines(grid.figure)
     return grid.figure
 
@@ -176,9 +173,7 @@ def plot_tournament(wins: pd.DataFrame) -> plt.Figure:
         cbar=False,
         ax=axis,
     )
-    winners = (wins == 1).all(axis=1).sum()
-    finding = f"{winners} of {len(wins)} players win every game that they start"
-    axis.set(title=f"{finding} (wins of the first player in %)", ylabel="first player")
+    axis.set(title="Games won by the first player, in %", ylabel="first player")
     axis.set_xlabel("second player (the agents are named with what they trained against)")
     axis.set_xticklabels(axis.get_xticklabels(), rotation=30, ha="right")
     return figure

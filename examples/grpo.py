@@ -128,9 +128,8 @@ def main(args: Args) -> dict[int, float]:
     figure, axis = plt.subplots(layout="constrained")
     axis.plot(curve.keys(), curve.values(), label="the model")
     axis.axhline(evaluation.mastery(rules, "random").expert, color="C1", linestyle="--", label="random play")
-    share = percent(curve[args.updates])
-    title = f"{rules}: {share} % of the winning positions right after {args.updates} updates"
-    axis.set(title=title, xlabel="updates, each by 256 answers", ylabel="expert mastery", ylim=(0, 1.02))
+    axis.set(title=f"A tiny language model on {rules}", ylim=(0, 1.02))
+    axis.set(xlabel="updates, each by 256 answers", ylabel="expert mastery")
     label_lines(figure)
     save_figure(figure, args.picture)
     return curve

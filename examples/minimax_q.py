@@ -118,14 +118,13 @@ def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
 def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
     """Draws the values of all first moves."""
     names = [f"{count} from pile {heap}" for heap, count in rules.moves]
-    winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
     figure, axes = plt.subplots(figsize=(7.4, 1.2 + 0.2 * len(names)), layout="constrained")
     axes.bar_label(axes.barh(names, values), fmt=lambda value: f"{value:.1f}".replace("-", "−"), padding=3)
     axes.margins(x=0.15)
     axes.grid(axis="y", visible=False)
     axes.invert_yaxis()
     axes.set(
-        title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère, that win: {winning}",
+        title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère; those with a positive value win",
         xlabel=f"value for player A: {REWARD:,} for a win, −{REWARD:,} for a loss, times 0.9 for each later move",
     )
     return figure

@@ -83,34 +83,30 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
-    probabilities = (
-        checked_player(player.policy, rules).query(positions, mask, require_same_answer=True).probabilities
-    )
-    values = move_values(player, rules, positions)
+    moves = checked_player(player.policy, rules).query(positions, mask, require_same_answer=True)
+    values = move_values(player, positions)
     return {
         "name": Path(name).name,
         "heaps": rules.heaps,
         "max_take": rules.max_take,
         "misere": rules.misere,
-        "probabilities": numbers(probabilities),
-        "values": None if values is None else numbers(values),
+        "probabilities": numbers(moves.probabilities),
+        "values": None if player.values is None else numbers(move_values(player, positions)),
     }
 
 
-def move_values(player: LoadedPlayer, rules: NimRules, positions: np.ndarray) -> np.ndarray | None:
-    """Returns a player's Q-values, computed from its position values if necessary, or None if it has no values."""
-    if player.values is None:
-        return None
+def move_values(player: LoadedPlayer, positions: np.ndarray) -> np.ndarray:
+    """Returns a player's Q-values. If it values positions, a move is worth minus the value of what it leads to."""
     values = np.asarray(player.values(positions))
     if values.ndim == 2:
         return values
-    values = np.zeros((len(positions), rules.n_actions))
+    rules = player.rules
+    q_values = np.zeros((len(positions), rules.n_actions))
     rows, actions = np.nonzero(rules.action_mask(positions))
     after = rules.apply(positions[rows], actions)
-    values[rows, actions] = np.where(
-        rules.is_over(after), rules.terminal_reward, -np.asarray(player.values(after))
-    )
-    return values
+    is_over = rules.is_over(after)
+    q_values[rows, actions] = np.where(is_over, rules.terminal_reward, -np.asarray(player.values(after)))
+    return q_values
 
 
 def numbers(table: np.ndarray) -> list[float]:

@@ -36,7 +36,7 @@ from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
 from command_line import run
-from common import percent, plot_evaluations, save_figure
+from common import plot_evaluations, save_figure
 
 LABELS = {
     "expert": "expert mastery\n(most probable actions)",
@@ -152,11 +152,8 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
 
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Draws the evaluations over the timesteps."""
-    last = table.iloc[-1]
-    won = percent(last["win_probability_random"])
-    title = f"{percent(last['expert'])} % expert mastery, {won} % of games won against random play"
     xlabel = f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})"
-    return plot_evaluations(table, LABELS, title, xlabel)
+    return plot_evaluations(table, LABELS, "RLlib's PPO by self-play, evaluated exactly", xlabel)
 
 
 if __name__ == "__main__":

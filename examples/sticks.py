@@ -146,7 +146,7 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
     proportion.plot(ax=axes)
     opponents = " then ".join(filter(None, (args.opponent, args.then)))
     axes.set(
-        title=f"Against {opponents}, Q-learning wins {sum(won[-100:])} of its last {len(won[-100:])} games",
+        title=f"Q-learning against {opponents}",
         xlabel=f"training games with {args.sticks} sticks, misère",
         ylabel=f"fraction won of the last {args.window} games",
         ylim=(-0.02, 1.02),

@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 import agents
-from nim_env import NimRules, evaluation
+from nim_env import NimRules
 
 from command_line import load_player, run
-from common import percent, save_figure
+from common import save_figure
 
 LOG_INTERVAL = 10_000
 
@@ -95,11 +95,9 @@ def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure
         index=heaps,
         columns=[f"take {count}" for _, count in rules.moves],
     )
-    expert = evaluation.mastery(rules, agent).expert
     figure, axes = plt.subplots(layout="constrained")
     probabilities.plot.bar(stacked=True, width=0.85, rot=0, ax=axes)
-    finding = f"win counting plays a winning move with a probability of {percent(expert)} %"
-    axes.set(title=f"After {args.episodes:,} games against {args.opponent}, {finding}")
+    axes.set(title=f"Win counting after {args.episodes:,} games against {args.opponent}")
     axes.set_xlabel("heap size (no move from a multiple of 4 wins against perfect play)")
     axes.set(ylabel="probability", ylim=(0, 1))
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), reverse=True)

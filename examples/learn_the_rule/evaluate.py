@@ -100,8 +100,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     for axis in grid.axes.flat:
         axis.bar_label(axis.containers[0], fmt=lambda share: f"{percent(share)} %", padding=3)
     grid.set(xlim=(0, 1.5), xticks=[]).set_titles("{col_name}").set_axis_labels("", "").despine(bottom=True)
-    finding = f"{means.index[0]}: a winning move in {percent(means.iloc[0])} % of the winning positions"
-    grid.figure.suptitle(finding, x=0.01, y=1.03, ha="left")
+    grid.figure.suptitle("Winning positions in which a winning move is played", x=0.01, y=1.03, ha="left")
     return grid.figure
 
 
