@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter as clock
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -29,7 +29,6 @@ from tqdm import tqdm
 from nim_env import MixturePolicy, NimRules, OpponentPool
 from nim_env.policies import batched, greedy, tabulate
 
-from command_line import run
 from common import COLORS, label_lines, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took

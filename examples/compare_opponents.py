@@ -15,7 +15,7 @@ import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -27,7 +27,6 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
-from command_line import load_player, run
 from common import COLORS, label_lines, percent, save_figure
 
 BASELINES = ("random", "take-3", "expert")
@@ -48,9 +47,7 @@ class Args:
     episodes: int = 10_000
     """The number of training games of each agent."""
     enter: tuple[str, ...] = ()
-    """More players: take-N, FILE.py:NAME (a function or policy), or the files of saved agents, tables (.npz),
-    networks (.pt) or Stable-Baselines3 models (.zip). Loading a .py or .zip file runs code, so use only files that
-    you trust."""
+    """More players: take-N, FILE.py:NAME, or the files of saved players (README.md lists them)."""
     seed: int = 0
     folder: Path = Path("results")
     """The folder for the two figures, compare_opponents.svg and tournament.svg."""

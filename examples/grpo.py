@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import datasets
 import matplotlib.pyplot as plt
@@ -30,7 +30,6 @@ from trl import GRPOConfig, GRPOTrainer
 from nim_env import NimRules, evaluation, text
 from nim_env.rules import heap_name
 
-from command_line import run
 from common import label_lines, percent, save_figure
 
 IMITATION_STEPS = 300  # the number of batches of random legal moves

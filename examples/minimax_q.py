@@ -13,7 +13,7 @@ Install: pip install -e ".[examples]"
 from dataclasses import dataclass
 from pathlib import Path
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -23,7 +23,6 @@ import pettingzoo
 import agents
 from nim_env import NimRules
 
-from command_line import run
 from common import save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
@@ -83,12 +82,7 @@ def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
     num_envs = max(1, min(1 + episodes // 100, 256))
     env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
     agent = agents.MinimaxQAgent(
-        env.single_observation_space,
-        env.single_action_space,
-        learning_rate=1.0,
-        gamma=0.9,
-        epsilon=1.0,
-        seed=seed,
+        env.single_observation_space, env.single_action_space, learning_rate=1.0, gamma=0.9, epsilon=1.0, seed=seed
     )
     agents.train(agent, env, episodes, seed=seed, progress=True)
     return agent

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import numpy as np
 
 from nim_env import NimRules
 from nim_env.check.players import LoadedPlayer
 from nim_env.policies import checked_player
-
-from command_line import load_player, run
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what fits on a screen
@@ -43,9 +41,8 @@ class Args:
     misere: bool = True
     """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
-    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved agents, tables (.npz), networks
-    (.pt) or Stable-Baselines3 models (.zip). You play against the first of them first.
-    Loading a .py or .zip file runs code, so use only files that you trust."""
+    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved players (README.md lists them). You
+    play against the first of them first."""
     port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 means any free port."""
     browser: bool = True
@@ -84,7 +81,6 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
     moves = checked_player(player.policy, rules).query(positions, mask, require_same_answer=True)
-    values = move_values(player, positions)
     return {
         "name": Path(name).name,
         "heaps": rules.heaps,

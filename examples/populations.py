@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import joblib
@@ -33,7 +33,6 @@ import agents
 from nim_env import NimRules, OpponentPool, evaluation, solver
 from nim_env.policies import Policy, tabulate
 
-from command_line import run
 from common import save_figure
 
 Pair = tuple[Policy, Policy]  # the player who moves first, and the player who moves second

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,6 @@ from nim_env import EncodedPolicy, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
 
-from command_line import run
 from common import save_figure
 
 NUM_ENVS = 256  # games at the same time

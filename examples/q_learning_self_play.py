@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,7 +26,6 @@ import pettingzoo
 import agents
 from nim_env import NimRules, evaluation
 
-from command_line import run
 from common import save_figure
 from terminal_game import Leave, play_game
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,6 @@ from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
-from command_line import run
 from common import plot_evaluations, save_figure
 
 LABELS = {

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import pandas as pd
@@ -31,7 +31,6 @@ from stable_baselines3.common.vec_env import VecMonitor
 from nim_env import NimRules
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
-from command_line import run
 from common import plot_evaluations, save_figure
 
 ALGORITHMS = {"MaskablePPO": MaskablePPO, "PPO": PPO, "DQN": DQN}

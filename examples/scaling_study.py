@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import joblib
@@ -31,7 +31,6 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.check.players import player_of
 
-from command_line import run
 from common import COLORS, label_lines, save_figure
 
 LEARNERS: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -25,7 +25,6 @@ import pandas as pd
 import agents
 from nim_env import NimRules
 
-from command_line import load_player, run
 from common import save_figure
 
 LOG_INTERVAL = 10_000
@@ -34,8 +33,7 @@ LOG_INTERVAL = 10_000
 @dataclass
 class Args:
     opponent: str = "expert"
-    """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    Stable-Baselines3 model (.zip). Loading a .py or .zip file runs code, so use only files that you trust."""
+    """expert, random, take-N, FILE.py:NAME, or the file of a saved player (README.md lists them)."""
     heap: int = 21
     """The number of objects in the heap, 4 or more."""
     episodes: int = 100_000

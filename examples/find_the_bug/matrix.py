@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import joblib
 import matplotlib.pyplot as plt
@@ -39,7 +39,6 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy, evaluation, policies
 from nim_env.rendering.appearance import COLORS
 
-from command_line import run
 from common import save_figure
 
 HERE = Path(__file__).parent

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -31,7 +31,6 @@ import tyro
 from nim_env import NimRules, evaluation
 from nim_env.rendering.appearance import COLORS
 
-from command_line import load_player, run
 from common import percent, save_figure
 
 BOARDS = {"-".join(map(str, heaps)): heaps for heaps in (range(1, 2 * n, 2) for n in (5, 6, 7))}
@@ -47,8 +46,7 @@ PUBLISHED = [
 class Args:
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Players: random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or of another saved player,
-    each with LABEL= in front of it if you like. Loading a .py or .zip file runs code, so give only files that you
-    trust."""
+    each with LABEL= in front of it if you like."""
     max_take: int | None = None
     misere: bool = False
     """Whether the player who takes the last object loses."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +31,6 @@ from nim_env.rendering.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable
-from command_line import run
 from common import save_figure
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
