@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +49,6 @@ from nim_env import NimRules, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
 
-from command_line import run
 from common import LINE_COLORS, percent, save_figure
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))

@@ -1,16 +1,31 @@
-"""The command line of the scripts: it reads the options, reports errors, and loads players by name."""
+"""The command line of the scripts: it reads the options, reports errors, and loads players by name.
+
+A script imports this module before the packages that could be missing. If one is missing, the script prints the
+line "Install: ..." of its docstring instead of a traceback.
+"""
 
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Any
-
-import tyro
 
 import agents
 from nim_env import NimRules
 from nim_env.check import players
+
+
+def show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Prints an uncaught error. It replaces ``sys.excepthook``."""
+    install = re.search(r"^Install: .*$", sys.modules["__main__"].__doc__ or "", re.MULTILINE)
+    if isinstance(error, ModuleNotFoundError) and install:
+        print(f"{Path(sys.argv[0]).name}: {error}. {install[0]}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, traceback)
+
+
+sys.excepthook = show_error
 
 
 def run(main: Callable[[Any], Any], args_type: type) -> None:
@@ -19,6 +34,8 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     The docstrings of the dataclass are the help texts. A wrong value or file prints one line and exits with status
     2. Ctrl-C prints one word and exits with status 130.
     """
+    import tyro  # not at the top: it could be missing
+
     words = [word for argument in sys.argv[1:] for word in _without_commas(argument)]
     try:
         main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))

@@ -15,7 +15,7 @@ import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -27,7 +27,6 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
-from command_line import load_player, run
 from common import COLORS, label_lines, percent, save_figure
 
 BASELINES = ("random", "take-3", "expert")
@@ -48,9 +47,7 @@ class Args:
     episodes: int = 10_000
     """The number of training games of each agent."""
     enter: tuple[str, ...] = ()
-    """More players: take-N, FILE.py:NAME (a function or policy), or the files of saved agents, tables (.npz),
-    networks (.pt) or Stable-Baselines3 models (.zip). Loading a .py or .zip file runs code, so use only files that
-    you trust."""
+    """More players: take-N, FILE.py:NAME, or the files of saved players (README.md lists them)."""
     seed: int = 0
     folder: Path = Path("results")
     """The folder for the two figures, compare_opponents.svg and tournament.svg."""
@@ -151,10 +148,7 @@ def plot_learning_curves(curves: pd.DataFrame, rules: NimRules) -> plt.Figure:
     grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
     for axis in grid.axes.flat:
         axis.xaxis.set_major_formatter("{x:,.0f}")
-    last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
-    by_itself, taught = (percent(last["q-learning", name]) for name in ("self-play", "take-3"))
-    title = f"Q-learning ends at {by_itself} % expert mastery by self-play, at {taught} % against take-3"
-    grid.figure.suptitle(f"{rules}\n{title}", size="medium", x=0.01, ha="left")
+    grid.figure.suptitle(f"{rules}\nEach learner against each of its opponents", size="medium", x=0.01, ha="left")
     label_lines(grid.figure)
     return grid.figure
 
@@ -176,9 +170,7 @@ def plot_tournament(wins: pd.DataFrame) -> plt.Figure:
         cbar=False,
         ax=axis,
     )
-    winners = (wins == 1).all(axis=1).sum()
-    finding = f"{winners} of {len(wins)} players win every game that they start"
-    axis.set(title=f"{finding} (wins of the first player in %)", ylabel="first player")
+    axis.set(title="Games won by the first player, in %", ylabel="first player")
     axis.set_xlabel("second player (the agents are named with what they trained against)")
     axis.set_xticklabels(axis.get_xticklabels(), rotation=30, ha="right")
     return figure

@@ -39,8 +39,8 @@ CHECKPOINT = Path("results/dqn.pt")
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes; whoever takes the last object loses. Training games start from random positions."""
-    moves: int = 256_000
-    """The number of training moves, counting those of both players."""
+    total_timesteps: int = 256_000
+    """The number of training timesteps, which are the moves of both players."""
     learning_rate: float = 5e-3
     """The learning rate of the first half. In the second half it falls linearly to 0, so the values settle."""
     epsilon: float = 0.5
@@ -73,7 +73,7 @@ class QNetwork(nn.Module):
 
 
 def main(args):
-    """Trains, evaluates and saves a network; returns its expert mastery by number of training moves."""
+    """Trains, evaluates and saves a network; returns its expert mastery by number of timesteps."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # more threads would not speed up such small tensors
     rules = NimRules(args.heaps)
@@ -82,7 +82,7 @@ def main(args):
     network = QNetwork(rules)
     target_network = copy.deepcopy(network)
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
-    n_steps = args.moves // NUM_ENVS
+    n_steps = args.total_timesteps // NUM_ENVS
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, 2 - 2 * step / n_steps))
     buffer = {  # the latest moves of all games
         "heaps": torch.zeros(BUFFER_SIZE, rules.n_heaps, dtype=torch.int64),
@@ -130,9 +130,9 @@ def main(args):
 
         # evaluate
         if (step + 1) % max(1, n_steps // 20) == 0:
-            n_moves = (step + 1) * NUM_ENVS
-            curve[n_moves] = evaluation.mastery(rules, network).expert  # exact: Nim is solved
-            print(f"{n_moves:9,} moves: expert mastery {curve[n_moves]:.3f}", flush=True)
+            timesteps = (step + 1) * NUM_ENVS
+            curve[timesteps] = evaluation.mastery(rules, network).expert  # exact: Nim is solved
+            print(f"{timesteps:9,} moves: expert mastery {curve[timesteps]:.3f}", flush=True)
 
     mastery = evaluation.mastery(rules, network)
     print(f"mistakes in {len(mastery.mistakes)} of {mastery.won_positions} winning positions")

@@ -13,7 +13,7 @@ Install: pip install -e ".[examples]"
 from dataclasses import dataclass
 from pathlib import Path
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -23,7 +23,6 @@ import pettingzoo
 import agents
 from nim_env import NimRules
 
-from command_line import run
 from common import save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
@@ -83,12 +82,7 @@ def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
     num_envs = max(1, min(1 + episodes // 100, 256))
     env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
     agent = agents.MinimaxQAgent(
-        env.single_observation_space,
-        env.single_action_space,
-        learning_rate=1.0,
-        gamma=0.9,
-        epsilon=1.0,
-        seed=seed,
+        env.single_observation_space, env.single_action_space, learning_rate=1.0, gamma=0.9, epsilon=1.0, seed=seed
     )
     agents.train(agent, env, episodes, seed=seed, progress=True)
     return agent
@@ -118,14 +112,13 @@ def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
 def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
     """Draws the values of all first moves."""
     names = [f"{count} from pile {heap}" for heap, count in rules.moves]
-    winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
     figure, axes = plt.subplots(figsize=(7.4, 1.2 + 0.2 * len(names)), layout="constrained")
     axes.bar_label(axes.barh(names, values), fmt=lambda value: f"{value:.1f}".replace("-", "−"), padding=3)
     axes.margins(x=0.15)
     axes.grid(axis="y", visible=False)
     axes.invert_yaxis()
     axes.set(
-        title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère, that win: {winning}",
+        title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère; those with a positive value win",
         xlabel=f"value for player A: {REWARD:,} for a win, −{REWARD:,} for a loss, times 0.9 for each later move",
     )
     return figure

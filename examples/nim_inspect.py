@@ -16,6 +16,7 @@ import re
 import sys
 from math import nan, sqrt
 from statistics import NormalDist
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -79,51 +80,70 @@ def judge(rules: NimRules, heaps: list[int], output: ModelOutput) -> tuple[str, 
     return text.judge(rules, heaps, output.completion), output.completion
 
 
-class Log:
-    """The answers and verdicts of a log, with a row for each position and a column for each epoch."""
+class Log(NamedTuple):
+    """What a model answered. The answers and verdicts have a row for each position and a column for each epoch."""
 
-    def __init__(self, path: str) -> None:
-        log = read_eval_log(path)
-        args = dict(log.eval.task_args)
-        if log.eval.task.split("/")[-1] != "nim" or "heaps" not in args:
-            raise ValueError(f"{path} is a log of another task, {log.eval.task}; give logs of the task nim")
-        self.name = f"{log.eval.model}, {args['style']}"
-        self.rules = rules_of(args.pop("heaps"), args.pop("max_take"), args.pop("misere"))
-        self.is_sample = args["number"] is not None
-        rows = data_set(self.rules, **args)
-        self.heaps = np.array([row["heaps"] for row in rows])
-        self.answers = np.full((len(rows), log.eval.config.epochs or 1), "", dtype=object)
-        self.verdicts = np.full(self.answers.shape, "missing", dtype=object)
-        for sample in log.samples or []:
-            if not sample.error:
-                place = sample.id - 1, sample.epoch - 1
-                self.verdicts[place], self.answers[place] = judge(self.rules, self.heaps[place[0]], sample.output)
-        self.winning = (self.verdicts == "winning").mean(axis=1)[[row["won"] for row in rows]]
-        # the variance of the mean, estimated from the different answers to the same position
-        within = self.winning * (1 - self.winning) / max(1, self.answers.shape[1] - 1)
-        self.variance = within.sum() / len(within) ** 2
+    name: str
+    rules: NimRules
+    is_sample: bool  # whether the positions are a sample
+    heaps: np.ndarray
+    answers: np.ndarray
+    verdicts: np.ndarray
+    rates: np.ndarray  # of winning moves, in each winning position
 
-    def figures(self, first: "Log") -> dict[str, str]:
-        """Returns the metrics with 95 % intervals. Differences from the first log are paired by position."""
-        if self.rules != first.rules or not np.array_equal(self.heaps, first.heaps):
-            raise ValueError(f"{self.name} plays other positions ({self.rules}) than {first.name} ({first.rules})")
-        difference = self.winning - first.winning
-        variance = self.variance + first.variance
-        interval = plus_minus(self.variance)
-        if self.is_sample:
-            variance = difference.var() / (len(difference) - 1)
-            result = evaluation.SampledMastery(self.winning.mean(), self.heaps, self.winning)
-            interval = " ({:.3f} to {:.3f})".format(*result.interval())
-        figures = {"winning": f"{self.winning.mean():.3f}{interval}", "difference": ""}
-        if self is not first:
-            figures["difference"] = f"{difference.mean():+.3f}{plus_minus(variance)}"
-        figures |= {name: f"{(self.verdicts == name).mean():.3f}" for name in (*FAULTS, "missing")}
-        if not self.is_sample:
-            heaps = np.repeat(self.heaps, self.answers.shape[1], axis=0)
-            policy = text.policy_of_answers(self.rules, zip(heaps, self.answers.flat, strict=True))
-            report = evaluation.report(self.rules, policy, illegal_action="lose").to_dict()
-            figures |= {name: f"{value:.3f}" for name, value in report.items()}
-        return figures
+
+def read_log(path: str) -> Log:
+    """Reads a log of the task."""
+    log = read_eval_log(path)
+    options = dict(log.eval.task_args)
+    if log.eval.task.split("/")[-1] != "nim" or "heaps" not in options:
+        raise ValueError(f"{path} is a log of another task, {log.eval.task}; give logs of the task nim")
+    rules = rules_of(options.pop("heaps"), options.pop("max_take"), options.pop("misere"))
+    rows = data_set(rules, **options)
+    heaps = np.array([row["heaps"] for row in rows])
+    answers = np.full((len(rows), log.eval.config.epochs or 1), "", dtype=object)
+    verdicts = np.full(answers.shape, "missing", dtype=object)
+    for sample in log.samples or []:
+        if not sample.error:
+            place = sample.id - 1, sample.epoch - 1
+            verdicts[place], answers[place] = judge(rules, heaps[place[0]], sample.output)
+    rates = (verdicts == "winning").mean(axis=1)[[row["won"] for row in rows]]
+    name = f"{log.eval.model}, {options['style']}"
+    return Log(name, rules, options["number"] is not None, heaps, answers, verdicts, rates)
+
+
+def metrics(log: Log, first: Log) -> dict[str, str]:
+    """Returns the metrics of a log, with 95 % intervals."""
+    if log.rules != first.rules or not np.array_equal(log.heaps, first.heaps):
+        raise ValueError(f"{log.name} plays other positions ({log.rules}) than {first.name} ({first.rules})")
+    shares = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
+    if log.is_sample:
+        low, high = evaluation.SampledMastery(log.rates.mean(), log.heaps, log.rates).interval()
+        interval = f" ({low:.3f} to {high:.3f})"
+    else:
+        interval = plus_minus(variance_of_mean(log))
+        heaps = np.repeat(log.heaps, log.answers.shape[1], axis=0)
+        policy = text.policy_of_answers(log.rules, zip(heaps, log.answers.flat, strict=True))
+        shares |= evaluation.report(log.rules, policy, illegal_action="lose").to_dict()
+    winning = f"{log.rates.mean():.3f}{interval}"
+    difference = "" if log is first else difference_of(log, first)
+    return {"winning": winning, "difference": difference} | {name: f"{x:.3f}" for name, x in shares.items()}
+
+
+def difference_of(log: Log, first: Log) -> str:
+    """Returns how much more often a log has winning moves than the first one, compared position by position."""
+    difference = log.rates - first.rates
+    if log.is_sample:
+        variance = difference.var() / (len(difference) - 1)
+    else:
+        variance = variance_of_mean(log) + variance_of_mean(first)
+    return f"{difference.mean():+.3f}{plus_minus(variance)}"
+
+
+def variance_of_mean(log: Log) -> float:
+    """Estimates the variance of the mean rate from the different answers to the same position."""
+    within = log.rates * (1 - log.rates) / max(1, log.answers.shape[1] - 1)
+    return within.sum() / len(within) ** 2
 
 
 def plus_minus(variance: float) -> str:
@@ -135,14 +155,14 @@ def main(paths: list[str]) -> None:
     """Prints the metrics of logs, a column for each log."""
     if not paths:
         raise ValueError("no logs given; name one or more .eval files")
-    logs = [Log(path) for path in paths]
-    figures = [log.figures(logs[0]) for log in logs]
+    logs = [read_log(path) for path in paths]
+    columns = [metrics(log, logs[0]) for log in logs]
     print(logs[0].rules)
     for number, log in enumerate(logs, start=1):
         print(f"{number}: {log.name}, {log.answers.shape[0]} positions, {log.answers.shape[1]} answers in each")
     print(f"{'':24}" + "".join(f"{number:>24}" for number in range(1, len(logs) + 1)))
-    for name in figures[0]:
-        print(f"{name:24}" + "".join(f"{column[name]:>24}" for column in figures))
+    for name in columns[0]:
+        print(f"{name:24}" + "".join(f"{column[name]:>24}" for column in columns))
 
 
 if __name__ == "__main__":

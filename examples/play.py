@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import gymnasium as gym
 import numpy as np
@@ -24,7 +24,6 @@ from nim_env.policies import checked_player
 from nim_env.rendering.animation import save_gif
 from nim_env.rules import heap_name
 
-from command_line import load_player, run
 from terminal_game import Leave, ask_choice, play_game
 
 
@@ -32,8 +31,7 @@ from terminal_game import Leave, ask_choice, play_game
 class Args:
     opponent: str = "q-learning"
     """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; FILE.py:NAME; or the
-    file of a saved agent, table (.npz), network (.pt) or Stable-Baselines3 model (.zip) for the same heaps.
-    Loading a .py or .zip file runs code, so use only files that you trust."""
+    file of a saved player for the same heaps (README.md lists them)."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     max_take: int | None = None
     """The maximum number of objects that one move can take. None means no limit."""

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import numpy as np
 
 from nim_env import NimRules
 from nim_env.check.players import LoadedPlayer
 from nim_env.policies import checked_player
-
-from command_line import load_player, run
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what fits on a screen
@@ -43,9 +41,8 @@ class Args:
     misere: bool = True
     """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
-    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved agents, tables (.npz), networks
-    (.pt) or Stable-Baselines3 models (.zip). You play against the first of them first.
-    Loading a .py or .zip file runs code, so use only files that you trust."""
+    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved players (README.md lists them). You
+    play against the first of them first."""
     port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 means any free port."""
     browser: bool = True
@@ -83,34 +80,29 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
-    probabilities = (
-        checked_player(player.policy, rules).query(positions, mask, require_same_answer=True).probabilities
-    )
-    values = move_values(player, rules, positions)
+    moves = checked_player(player.policy, rules).query(positions, mask, require_same_answer=True)
     return {
         "name": Path(name).name,
         "heaps": rules.heaps,
         "max_take": rules.max_take,
         "misere": rules.misere,
-        "probabilities": numbers(probabilities),
-        "values": None if values is None else numbers(values),
+        "probabilities": numbers(moves.probabilities),
+        "values": None if player.values is None else numbers(move_values(player, positions)),
     }
 
 
-def move_values(player: LoadedPlayer, rules: NimRules, positions: np.ndarray) -> np.ndarray | None:
-    """Returns a player's Q-values, computed from its position values if necessary, or None if it has no values."""
-    if player.values is None:
-        return None
+def move_values(player: LoadedPlayer, positions: np.ndarray) -> np.ndarray:
+    """Returns a player's Q-values. If it values positions, a move is worth minus the value of what it leads to."""
     values = np.asarray(player.values(positions))
     if values.ndim == 2:
         return values
-    values = np.zeros((len(positions), rules.n_actions))
+    rules = player.rules
+    q_values = np.zeros((len(positions), rules.n_actions))
     rows, actions = np.nonzero(rules.action_mask(positions))
     after = rules.apply(positions[rows], actions)
-    values[rows, actions] = np.where(
-        rules.is_over(after), rules.terminal_reward, -np.asarray(player.values(after))
-    )
-    return values
+    is_over = rules.is_over(after)
+    q_values[rows, actions] = np.where(is_over, rules.terminal_reward, -np.asarray(player.values(after)))
+    return q_values
 
 
 def numbers(table: np.ndarray) -> list[float]:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import joblib
@@ -33,7 +33,6 @@ import agents
 from nim_env import NimRules, OpponentPool, evaluation, solver
 from nim_env.policies import Policy, tabulate
 
-from command_line import run
 from common import save_figure
 
 Pair = tuple[Policy, Policy]  # the player who moves first, and the player who moves second
@@ -221,11 +220,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
         axis.set_ylabel(label)
         axis.xaxis.set_major_formatter("{x:,.0f}")
     sns.move_legend(grid, "upper center", bbox_to_anchor=(0.5, 0), ncols=len(METHODS), title="")
-    games = games_to_perfection(table).iloc[:, -1]
-    finding = "no method is perfect in the end"
-    if games.notna().any():
-        finding = f"{games.idxmin()} is perfect first, after {games.min():,.0f} games"
-    grid.figure.suptitle(f"On {table['board'].iloc[-1]} {finding}", size="medium", x=0.01, y=1.03, ha="left")
+    grid.figure.suptitle("What a best response wins", size="medium", x=0.01, y=1.03, ha="left")
     return grid.figure
 
 

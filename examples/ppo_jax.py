@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,6 @@ from nim_env import EncodedPolicy, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
 
-from command_line import run
 from common import save_figure
 
 NUM_ENVS = 256  # games at the same time
@@ -46,8 +45,8 @@ EVAL_INTERVAL = 10  # iterations between two evaluations
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5)
     """Starting heap sizes. Training games start from random positions."""
-    iterations: int = 100
-    """The number of iterations, each with 2,048 moves."""
+    total_timesteps: int = 204_800
+    """The number of training timesteps, which are the moves of both players."""
     seed: int = 0
     picture: Path = Path("results/ppo_jax.svg")
 
@@ -118,10 +117,11 @@ def loss(network: Network, rollout: Rollout, returns: jax.Array) -> jax.Array:
 
 
 def main(args: Args) -> dict[int, float]:
-    """Trains and returns the expert mastery of the most probable moves, by number of training moves."""
+    """Trains and returns the expert mastery of the most probable moves, by number of timesteps."""
     env = Nim(args.heaps, random_start=True, observation="one_hot")
     step = jax.vmap(auto_reset(env.step, env.init))  # a game that ends is replaced by a new one
-    optimizer = optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, args.iterations * UPDATE_EPOCHS))
+    num_iterations = args.total_timesteps // (NUM_ENVS * NUM_STEPS)
+    optimizer = optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, num_iterations * UPDATE_EPOCHS))
 
     @jax.jit
     def iterate(network, opt_state, states, key):
@@ -165,12 +165,14 @@ def main(args: Args) -> dict[int, float]:
     states = jax.vmap(env.init)(jnp.stack(game_keys))
     start = perf_counter()
     curve = {}
-    for iteration in range(1, args.iterations + 1):
+    for iteration in range(1, num_iterations + 1):
         network, opt_state, states = iterate(network, opt_state, states, jax.random.fold_in(key, iteration))
-        if iteration % EVAL_INTERVAL == 0 or iteration == args.iterations:
-            moves = iteration * NUM_ENVS * NUM_STEPS
-            curve[moves] = evaluation.mastery(env.rules, player_of(network, env)).expert  # exact: Nim is solved
-            print(f"{moves:9,} moves, {perf_counter() - start:5.1f} s: expert mastery {curve[moves]:.3f}")
+        if iteration % EVAL_INTERVAL == 0 or iteration == num_iterations:
+            timesteps = iteration * NUM_ENVS * NUM_STEPS
+            curve[timesteps] = evaluation.mastery(
+                env.rules, player_of(network, env)
+            ).expert  # exact: Nim is solved
+            print(f"{timesteps:9,} moves, {perf_counter() - start:5.1f} s: expert mastery {curve[timesteps]:.3f}")
 
     figure, axes = plt.subplots()
     axes.plot(list(curve), list(curve.values()), marker="o")

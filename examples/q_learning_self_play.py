@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,8 +26,7 @@ import pettingzoo
 import agents
 from nim_env import NimRules, evaluation
 
-from command_line import run
-from common import percent, save_figure
+from common import save_figure
 from terminal_game import Leave, play_game
 
 RULES = NimRules((1, 3, 5, 7), misere=True)
@@ -93,12 +92,10 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
 
 def plot(curve: pd.DataFrame) -> plt.Figure:
     """Draws the fraction of winning positions that the agent plays correctly, by training games."""
-    n, expert = curve.iloc[-1]
     figure, axes = plt.subplots(layout="constrained")
     axes.plot(curve["episodes"], 100 * curve["expert"], marker=".")
     axes.set(
-        title=f"Q-learning plays {percent(expert)} % of the winning positions right "
-        f"after {n:,.0f} games of self-play",
+        title="Q-learning by self-play",
         xlabel="training games on 1-3-5-7, misère",
         ylabel="winning positions played right (%)",
         xscale="log",

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import numpy as np
 import pandas as pd
@@ -35,8 +35,7 @@ from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
-from command_line import run
-from common import percent, plot_evaluations, save_figure
+from common import plot_evaluations, save_figure
 
 LABELS = {
     "expert": "expert mastery\n(most probable actions)",
@@ -152,11 +151,8 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
 
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Draws the evaluations over the timesteps."""
-    last = table.iloc[-1]
-    won = percent(last["win_probability_random"])
-    title = f"{percent(last['expert'])} % expert mastery, {won} % of games won against random play"
     xlabel = f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})"
-    return plot_evaluations(table, LABELS, title, xlabel)
+    return plot_evaluations(table, LABELS, "RLlib's PPO by self-play, evaluated exactly", xlabel)
 
 
 if __name__ == "__main__":

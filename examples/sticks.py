@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -25,7 +25,6 @@ import pandas as pd
 import agents
 from nim_env import NimRules
 
-from command_line import load_player, run
 from common import save_figure
 from terminal_game import Leave, ask_number
 
@@ -39,8 +38,7 @@ class Args:
     episodes: int = 2_000
     """The number of games against each opponent. You can leave earlier."""
     opponent: str = "random"
-    """random, take-N, expert, human, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    Stable-Baselines3 model (.zip). Loading a .py or .zip file runs code, so use only files that you trust."""
+    """random, take-N, expert, human, FILE.py:NAME, or the file of a saved player (README.md lists them)."""
     then: str | None = None
     """A second opponent for the same learner, with the same choices as --opponent."""
     learning_rate: float = 1.0
@@ -146,7 +144,7 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
     proportion.plot(ax=axes)
     opponents = " then ".join(filter(None, (args.opponent, args.then)))
     axes.set(
-        title=f"Against {opponents}, Q-learning wins {sum(won[-100:])} of its last {len(won[-100:])} games",
+        title=f"Q-learning against {opponents}",
         xlabel=f"training games with {args.sticks} sticks, misère",
         ylabel=f"fraction won of the last {args.window} games",
         ylim=(-0.02, 1.02),

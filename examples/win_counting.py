@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -23,10 +23,9 @@ import numpy as np
 import pandas as pd
 
 import agents
-from nim_env import NimRules, evaluation
+from nim_env import NimRules
 
-from command_line import load_player, run
-from common import percent, save_figure
+from common import save_figure
 
 LOG_INTERVAL = 10_000
 
@@ -34,8 +33,7 @@ LOG_INTERVAL = 10_000
 @dataclass
 class Args:
     opponent: str = "expert"
-    """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    Stable-Baselines3 model (.zip). Loading a .py or .zip file runs code, so use only files that you trust."""
+    """expert, random, take-N, FILE.py:NAME, or the file of a saved player (README.md lists them)."""
     heap: int = 21
     """The number of objects in the heap, 4 or more."""
     episodes: int = 100_000
@@ -95,11 +93,9 @@ def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure
         index=heaps,
         columns=[f"take {count}" for _, count in rules.moves],
     )
-    expert = evaluation.mastery(rules, agent).expert
     figure, axes = plt.subplots(layout="constrained")
     probabilities.plot.bar(stacked=True, width=0.85, rot=0, ax=axes)
-    finding = f"win counting plays a winning move with a probability of {percent(expert)} %"
-    axes.set(title=f"After {args.episodes:,} games against {args.opponent}, {finding}")
+    axes.set(title=f"Win counting after {args.episodes:,} games against {args.opponent}")
     axes.set_xlabel("heap size (no move from a multiple of 4 wins against perfect play)")
     axes.set(ylabel="probability", ylim=(0, 1))
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), reverse=True)

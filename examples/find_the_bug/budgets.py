@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,6 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy
 from nim_env.testing import assert_learns
 
-from command_line import run
 from find_the_bug.matrix import BUGS, NO_BUG, load
 
 RULES = NimRules((1, 2, 3))

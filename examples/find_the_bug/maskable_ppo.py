@@ -8,11 +8,24 @@ from dataclasses import asdict
 import gymnasium as gym
 import numpy as np
 from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
-from sb3_self_play import EntropySchedule
+
+class EntropySchedule(BaseCallback):
+    """Lowers the entropy coefficient linearly from 0.5 to 0."""
+
+    def __init__(self, moves):
+        super().__init__()
+        self.moves = moves
+
+    def _on_rollout_start(self):
+        self.model.ent_coef = 0.5 * max(0, 1 - self.num_timesteps / self.moves)
+
+    def _on_step(self):
+        return True
 
 
 def train(rules, moves, seed=0):
@@ -24,10 +37,20 @@ def train(rules, moves, seed=0):
     """
     env_options = {"random_start": True, "observation": "one_hot", "autoreset_mode": "SameStep"}
     env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=64, **env_options, **asdict(rules)))
-    options = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "gae_lambda": 0.5}
-    options |= {"learning_rate": LinearSchedule(5e-3, 0.0, 1.0), "policy_kwargs": {"net_arch": [64, 64]}}
-    model = MaskablePPO("MlpPolicy", env, seed=seed, device="cpu", **options)
-    model.learn(moves, callback=[SelfPlayCallback(3, pool_size=20), EntropySchedule(0.5, moves)])
+    model = MaskablePPO(
+        "MlpPolicy",
+        env,
+        learning_rate=LinearSchedule(5e-3, 0.0, 1.0),
+        n_steps=16,
+        batch_size=256,
+        n_epochs=4,
+        gamma=1.0,
+        gae_lambda=0.5,
+        policy_kwargs={"net_arch": [64, 64]},
+        seed=seed,
+        device="cpu",
+    )
+    model.learn(moves, callback=[SelfPlayCallback(3, pool_size=20), EntropySchedule(moves)])
     player = ModelPolicy(model, env, deterministic=True)
     positions = rules.all_positions()[1:]
     masks = rules.action_mask(positions)

@@ -3,12 +3,17 @@
 Six files in this folder are clean learners. Each row of bugs.csv gives one of them a bug that people have met in
 practice, by replacing one text in its file. The learners train on boards and with settings drawn at random.
 nim_env.evaluation.diagnose, which is told the opponent and the discount, judges them after 5 %, 30 % and all of
-their moves. The script prints and saves a table with a row for each learner, bug and fraction of the moves. It
-also prints a summary of the tabular learners, and draws the fraction of runs in which each bug is named.
-docs/experiments/diagnosis.md discusses the results.
+their moves. The script saves the counts, prints a summary of the tabular learners, and draws the fraction of runs
+in which each bug is named. docs/experiments/diagnosis.md discusses the results.
 
     cd examples
     python -m find_the_bug.matrix
+    python -m find_the_bug.matrix --styles --n-correct 15 --n-bug 2
+
+With --styles, tabular learners are trained in the styles of styles.csv. A style has other rewards, initial values,
+exploration or step sizes, learns on-policy, or plays only one side of the game, and leaves the learner correct. It
+is also combined with every bug whose text it keeps. These learners are judged in two modes: "not told" as above,
+and "told" also the rewards, the initial value and whether the learner is on-policy.
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -16,11 +21,12 @@ Install: pip install -e ".[examples,sb3]"
 import inspect
 import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import joblib
 import matplotlib.pyplot as plt
@@ -30,23 +36,23 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from nim_env import NimRules, TabularPolicy, evaluation
+from nim_env import NimRules, TabularPolicy, evaluation, policies
 from nim_env.rendering.appearance import COLORS
 
-from command_line import run
 from common import save_figure
 
 HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
+STYLES = pd.read_csv(HERE / "styles.csv", keep_default_na=False)
 NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}  # a correct learner
-BOARDS = (
+BOARDS = [
     ((1, 2, 4), None),
     ((3, 5), None),
     ((2, 2, 3), None),
     ((6, 3), 4),
     ((1, 1, 1, 3), None),
     ((1, 3, 4), None),
-)
+]
 SHARES = (0.05, 0.3, 1.0)  # the fractions of the moves after which a learner is judged
 MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # a table gets 200 for each legal pair of a position and an action
 # in a table the values of illegal actions stay 0, so these two bugs cannot be told apart
@@ -54,10 +60,17 @@ SAME = {"maximum over illegal actions": "maximum that starts from 0"}
 NO_NAME = {"train longer", "untrained", "perfect play", "Bellman's equation", "a bug in no list"}
 # true of the values whatever the bug is, so it does not count as naming an unlisted bug
 SYMPTOM = "values out of range"
+OUTCOMES = ["right", "none", "wrong"]
+BUG_KEYS = ["learner", "bug", "is_listed", "share"]
+BUG_COUNTS = [*OUTCOMES, "told_bug", "told_no_bug", "wrong_for_sure", "witness", "names"]
+STYLE_KEYS = ["family", "learner", "style", "bug", "is_listed", "mode", "share"]
+STYLE_COUNTS = [*OUTCOMES, "wrong_for_sure", "is_bug", "is_undecided", "is_perfect", "is_perfect_train_longer"]
 
 
 @dataclass
 class Args:
+    styles: bool = False
+    """Whether to train learners in many styles instead of the learners as they are."""
     n_correct: int = 250
     """The number of runs of each correct tabular learner; each correct network gets a thirtieth of it."""
     n_bug: int = 20
@@ -69,21 +82,67 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and judges all learners, and returns a row for each diagnosis."""
-    rows = BUGS.to_dict("records") + [{"learner": name} | NO_BUG for name in BUGS["learner"].unique()]
-    runs = []
-    for row in rows:
-        n_runs = args.n_bug if row["bug"] else args.n_correct
-        if row["learner"] in MOVES:
-            n_runs //= 5 if row["bug"] else 30
-        runs += [joblib.delayed(train_and_diagnose)(row, seed) for seed in range(n_runs)]
+    runs = [joblib.delayed(train_and_diagnose)(*learner, seed) for learner, seed in learners_and_seeds(args)]
     results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.DataFrame(itertools.chain.from_iterable(tqdm(results, total=len(runs), desc="runs", disable=None)))
-    matrix = count(table)
-    save_figure(draw(matrix), args.folder / "find_the_bug.svg")
-    matrix.to_csv(args.folder / "find_the_bug.csv", index=False)
-    print(matrix.to_string(index=False))
-    print("\n".join(sentences(matrix)))
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if args.styles:
+        counts = table.rename(columns={"told_bug": "is_bug"}).groupby(STYLE_KEYS, sort=False)[STYLE_COUNTS].sum()
+        counts = counts.reset_index()
+        counts.to_csv(args.folder / "styles.csv", index=False)
+        print("\n".join(summary_of_styles(counts)))
+    else:
+        counts = table.groupby(BUG_KEYS)[BUG_COUNTS].sum().reset_index()
+        counts.to_csv(args.folder / "find_the_bug.csv", index=False)
+        save_figure(draw(counts), args.folder / "find_the_bug.svg")
+        print(counts.to_string(index=False))
+        print("\n".join(summary_of_bugs(counts)))
     return table
+
+
+# --- The learners, each a dictionary of its style and a dictionary of its bug ---------------------
+
+
+def learners_and_seeds(args: Args) -> Iterator[tuple[tuple[dict[str, Any], dict[str, Any]], int]]:
+    """Yields each style with each of its bugs, once for each seed."""
+    styles = all_styles() if args.styles else [unchanged(learner) for learner in BUGS["learner"].unique()]
+    learners = bugs_in_styles(styles) + [(style, NO_BUG) for style in styles]
+    for style, bug in learners:
+        n_runs = args.n_bug if bug["bug"] else args.n_correct
+        if style["learner"] in MOVES:
+            n_runs //= 5 if bug["bug"] else 30
+        for seed in range(n_runs):
+            yield (style, bug), seed
+
+
+def unchanged(learner: str) -> dict[str, Any]:
+    """Returns the style of a learner as it is in its file."""
+    return {"learner": learner, "style": "", "family": "", "opponent": "", "discount": "", "replacements": []}
+
+
+def all_styles() -> list[dict[str, Any]]:
+    """Returns the first row of each style in styles.csv, with all its replacements under "replacements"."""
+    styles = []
+    for _, rows in STYLES.groupby(["learner", "style"], sort=False):
+        replacements = list(zip(rows["text"], rows["replacement"], strict=True))
+        styles.append(rows.iloc[0].to_dict() | {"replacements": replacements})
+    return styles
+
+
+def bugs_in_styles(styles: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Returns all pairs of a style and a bug of its learner whose text the style keeps.
+
+    In the styles of styles.csv the bug "discount" is left out, because it is in what the diagnosis is told and not
+    in the learner.
+    """
+    return [
+        (style, bug)
+        for style in styles
+        for bug in BUGS.to_dict("records")
+        if bug["learner"] == style["learner"]
+        and not (style["style"] and bug["bug"] == "discount")
+        and source_of(style["learner"], *style["replacements"]).count(bug["text"]) == 1
+    ]
 
 
 def load(learner: str, *replacements: tuple[str, str]) -> Any:
@@ -101,117 +160,208 @@ def source_of(learner: str, *replacements: tuple[str, str]) -> str:
     return source
 
 
+# --- One run --------------------------------------------------------------------------------------
+
+
+def train_and_diagnose(style: dict[str, Any], bug: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+    """Trains a learner with settings drawn by the seed.
+
+    Returns its diagnoses, or an empty list if the bug does not change what is learned in a style of styles.csv.
+    """
+    learner, replacements = style["learner"], style["replacements"]
+    rules, moves, settings, told = draw_settings(style, bug["bug"], seed)
+    train = load(learner, *replacements, (bug["text"], bug["replacement"]))
+    trained = [train(rules, round(share * moves), **settings, **told) for share in SHARES]
+    modes = {"not told": told}
+    if style["style"]:
+        modes["told"] = told | options_of(style)
+        correct = load(learner, *replacements)(rules, moves, **settings, **told)
+        if bug["bug"] and np.array_equal(trained[-1], correct, equal_nan=True):
+            return []
+    diagnoses = []
+    for mode, arguments in modes.items():
+        run_of = {key: style[key] for key in ("family", "learner", "style")}
+        run_of |= {"bug": bug["bug"], "is_listed": bug["findings"] != "", "mode": mode}
+        for i, share in enumerate(SHARES):
+            earlier = {"earlier": values_of(learner, trained[i - 1])} if share == 1 else {}
+            row = diagnose(learner, bug, rules, trained[i], **arguments, **earlier)
+            diagnoses.append(run_of | {"share": share} | row)
+    return diagnoses
+
+
+def diagnose(
+    learner: str, bug: dict[str, Any], rules: NimRules, trained: Any, **arguments: Any
+) -> dict[str, bool | int]:
+    """Returns what the diagnosis says about a trained learner, and whether that is right."""
+    values = values_of(learner, trained)
+    diagnosis = evaluation.diagnose(rules, values, **arguments)
+    findings = diagnosis.findings
+    if learner == "maskable_ppo":
+        player = TabularPolicy(rules, np.eye(rules.n_actions)[trained[0]])
+        if evaluation.diagnose_moves(rules, player).findings == ("no mask at prediction",):
+            findings = ("no mask at prediction",)
+    names = {name if learner in MOVES else SAME.get(name, name) for name in findings}
+    outcome = outcome_of(bug, names)
+    is_bug = diagnosis.result == "bug"
+    is_perfect = not bug["bug"] and evaluation.mastery(rules, player_of(rules, values)).expert == 1
+    return {name: name == outcome for name in OUTCOMES} | {
+        "told_bug": is_bug,
+        "told_no_bug": diagnosis.result == "no bug found",
+        "is_undecided": diagnosis.result == "undecided",
+        "wrong_for_sure": outcome == "wrong" and is_bug,
+        "witness": diagnosis.witness is not None,
+        "names": len(names) if outcome == "right" else 0,
+        "is_perfect": is_perfect,
+        "is_perfect_train_longer": is_perfect and "train longer" in names,
+    }
+
+
+def values_of(learner: str, trained: Any) -> np.ndarray:
+    """Returns the values that a learner has learned, without the actions that MaskablePPO returns too."""
+    return np.asarray(trained[1] if learner == "maskable_ppo" else trained)
+
+
 def draw_settings(
-    learner: str, draws: random.Random, discount: float | None = None
+    style: dict[str, Any], bug: str, seed: int
 ) -> tuple[NimRules, int, dict[str, Any], dict[str, Any]]:
-    """Draws a board and training settings for a learner.
+    """Draws a board and training settings.
 
     Returns:
         The rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
     """
+    learner = style["learner"]
+    study = f"styles: {learner}, {style['style']}" if style["style"] else learner
+    bug_in_seed = bug.replace("instead of", "in place of")  # two bugs were renamed after the published runs
+    draws = random.Random(f"{study}, {bug_in_seed}, {seed}")
     rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
     moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"seed": 1_000_000 + seed if style["style"] else seed}
     told: dict[str, Any] = {}
     if learner != "maskable_ppo":
         settings["exploration"] = draws.choice((0.05, 0.1, 0.3, 0.5))
-        told["discount"] = draws.choice((0.8, 0.9, 0.95, 0.99, 1.0, 1.0)) if discount is None else discount
+        if bug == "discount":
+            told["discount"] = 1.0
+        elif style["discount"]:
+            told["discount"] = float(style["discount"])
+        else:
+            told["discount"] = draws.choice((0.8, 0.9, 0.95, 0.99, 1.0, 1.0))
     if learner not in MOVES:
         settings["learning_rate"] = draws.choice((0.05, 0.1, 0.2, 0.5, 1.0))
     if "opponent" in inspect.signature(load(learner)).parameters:
         told["opponent"] = draws.choice(("random", "take-1", "take-3", "expert"))
+    if style["opponent"] == "self":
+        del told["opponent"]
+    elif style["opponent"]:
+        told["opponent"] = style["opponent"]
     return rules, moves, settings, told
 
 
-def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
-    """Trains one learner, correct or with a bug, with settings drawn by the seed; returns its diagnoses."""
-    learner, bug = row["learner"], row["bug"]
-    train = load(learner, (row["text"], row["replacement"]))
-    draws = random.Random(f"{learner}, {seed_name(bug)}, {seed}")
-    rules, moves, settings, told = draw_settings(learner, draws, 1.0 if bug == "discount" else None)
-    settings["seed"] = seed
-    diagnoses = []
-    earlier = None
-    for share in SHARES:
-        values = train(rules, round(share * moves), **settings, **told)
-        findings: tuple[str, ...] = ()
-        if learner == "maskable_ppo":
-            actions, values = values
-            player = TabularPolicy(rules, np.eye(rules.n_actions)[actions])
-            findings = evaluation.diagnose_moves(rules, player).findings
-        diagnosis = evaluation.diagnose(rules, values, **told, earlier=earlier if share == 1 else None)
-        if findings != ("no mask at prediction",):
-            findings = diagnosis.findings
-        earlier = values
-        names = sorted({name if learner in MOVES else SAME.get(name, name) for name in findings})
-        run_of = {"learner": learner, "bug": bug, "is_listed": row["findings"] != "", "share": share}
-        result = {"verdict": verdict(row, names), "result": diagnosis.result, "n_names": len(names)}
-        diagnoses.append(run_of | result | {"witness": diagnosis.witness is not None})
-    return diagnoses
+def options_of(style: dict[str, Any]) -> dict[str, Any]:
+    """Returns what a user who knows the style would tell the diagnosis. An empty initial value is left out."""
+    options: dict[str, Any] = {"on_policy": style["on_policy"] == "yes"}
+    options["rewards"] = tuple(float(reward) for reward in style["rewards"].split(" / "))
+    if style["initial"]:
+        options["initial"] = float(style["initial"])
+    return options
 
 
-def seed_name(bug: str) -> str:
-    """Returns the name of a bug in the seeds of its runs; two bugs were renamed after the published runs."""
-    return bug.replace("instead of", "in place of")
+def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
+    """Returns the greedy player of a learned table.
+
+    If the table holds values of positions instead of actions, the player chooses the move that leaves the other
+    player the position with the smallest value.
+    """
+    if values.ndim == 2:
+        return policies.greedy(rules, values)
+    positions = rules.all_positions()
+    q_values = np.zeros((rules.n_positions, rules.n_actions))
+    masks = rules.action_mask(positions)
+    masks[0] = 0  # the game is over
+    rows, actions = np.nonzero(masks)
+    after = rules.index(rules.apply(positions[rows], actions))
+    last = rules.terminal_reward * np.abs(values).max()
+    q_values[rows, actions] = np.where(after == 0, last, -values[after])
+    return policies.greedy(rules, q_values)
 
 
-def verdict(row: dict[str, str], names: list[str]) -> str:
-    """Compares the names that the diagnosis found with the expected ones in the row.
+def outcome_of(bug: dict[str, Any], names: set[str]) -> str:
+    """Compares the names that the diagnosis found with those that are right for the bug.
 
     Returns:
-        "right" if an expected name is among them, "none" if they do not name a bug, and otherwise "wrong". For a
-        bug that is not in the list there is no right name, so naming any bug is wrong.
+        "right" if a right name is among them, "none" if they do not name a bug, and otherwise "wrong". For a bug
+        that is not in the list there is no right name, so naming any bug is wrong.
     """
-    if set(row["findings"].split(" / ")) & set(names):
+    if set(bug["findings"].split(" / ")) & names:
         return "right"
-    known = NO_NAME if row["findings"] else {SYMPTOM, *NO_NAME}
+    known = NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}
     return "none" if known.issuperset(names) else "wrong"
 
 
-def count(table: pd.DataFrame) -> pd.DataFrame:
-    """Returns the number of runs with each outcome, by learner, bug and fraction of the moves."""
-    is_right = table["verdict"] == "right"
-    columns = {name: table["verdict"] == name for name in ("right", "none", "wrong")}
-    columns |= {"told_bug": table["result"] == "bug", "told_no_bug": table["result"] == "no bug found"}
-    columns |= {"wrong_for_sure": (table["verdict"] == "wrong") & columns["told_bug"]}
-    columns |= {"witness": table["witness"], "names": table["n_names"].where(is_right, 0)}
-    keys = [table[name] for name in ("learner", "bug", "is_listed", "share")]
-    return pd.DataFrame(columns).astype(int).groupby(keys).sum().reset_index()
+# --- All runs -------------------------------------------------------------------------------------
 
 
-def sentences(matrix: pd.DataFrame) -> list[str]:
-    """Returns a summary of the tabular learners, one line for each share, with 95 % intervals (Wilson)."""
-    tables = matrix[~matrix["learner"].isin(MOVES)]
+def summary_of_bugs(counts: pd.DataFrame) -> list[str]:
+    """Returns a summary of the tabular learners, in which bugs are counted after all moves."""
+    tables = counts[~counts["learner"].isin(MOVES)]
     ended = tables[tables["share"] == 1]
     correct = tables[tables["bug"] == ""]
     listed = ended[ended["is_listed"] & ~ended["bug"].isin(["", "discount"])]
     outside = ended[~ended["is_listed"]]
+    return [
+        rate("correct learners reported as buggy", correct, "told_bug"),
+        rate("correct learners with a witness", correct, "witness"),
+        rate("listed bugs named", listed, "right"),
+        rate("listed bugs given a wrong name", listed, "wrong"),
+        rate("unlisted bugs reported as no bug", outside, "told_no_bug"),
+        rate("unlisted bugs given a name", outside, "wrong_for_sure"),
+        rate("unlisted bugs given a name, counting second readings", outside, "wrong"),
+        rate("unlisted bugs with a witness", outside, "witness"),
+        f"names per listed bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}",
+    ]
+
+
+def summary_of_styles(counts: pd.DataFrame) -> list[str]:
+    """Returns a summary of each mode, in which bugs are counted after all moves."""
     lines = []
-    for name, rows, column in (
-        ("correct learners reported as buggy", correct, "told_bug"),
-        ("correct learners with a witness", correct, "witness"),
-        ("listed bugs named", listed, "right"),
-        ("listed bugs given a wrong name", listed, "wrong"),
-        ("unlisted bugs reported as no bug", outside, "told_no_bug"),
-        ("unlisted bugs given a name", outside, "wrong_for_sure"),
-        ("unlisted bugs given a name, counting second readings", outside, "wrong"),
-        ("unlisted bugs with a witness", outside, "witness"),
-    ):
-        hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
-        lines.append(sentence(name, hits, n))
-    return [*lines, f"names per listed bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}"]
+    for mode, of_mode in counts.groupby("mode", sort=False):
+        correct = of_mode[of_mode["bug"] == ""]
+        bugs = of_mode[(of_mode["bug"] != "") & (of_mode["share"] == 1)]
+        listed, unlisted = bugs[bugs["is_listed"]], bugs[~bugs["is_listed"]]
+        lines += [
+            f"{mode}:",
+            rate("correct learners reported as buggy", correct, "is_bug"),
+            *(rate(f"- {name}", rows, "is_bug") for name, rows in correct.groupby("family", sort=False)),
+            rate("correct learners undecided", correct, "is_undecided"),
+            rate("correct learners undecided after all moves", correct[correct["share"] == 1], "is_undecided"),
+            rate("listed bugs named", listed, "right"),
+            rate("listed bugs given no name", listed, "none"),
+            rate("listed bugs given a wrong name", listed, "wrong"),
+            rate("listed bugs reported as a bug", listed, "is_bug"),
+            rate("unlisted bugs given a name", unlisted, "wrong_for_sure"),
+            rate("unlisted bugs given a name, counting second readings", unlisted, "wrong"),
+            rate("unlisted bugs reported as a bug", unlisted, "is_bug"),
+            rate("unlisted bugs undecided", unlisted, "is_undecided"),
+            rate(
+                "correct learners without a mistake that are told to train longer",
+                correct,
+                "is_perfect_train_longer",
+                of=["is_perfect"],
+            ),
+        ]
+    return lines
 
 
-def sentence(name: str, hits: int, n: int) -> str:
-    """Returns a share as a line of text, with its 95 % interval (Wilson)."""
+def rate(name: str, rows: pd.DataFrame, column: str, of: list[str] = OUTCOMES) -> str:
+    """Returns the share of runs that a column counts as a line of text, with its 95 % interval (Wilson)."""
+    hits, n = int(rows[column].sum()), int(rows[of].to_numpy().sum())
     low, high = evaluation.MatchResult(hits, n).interval()
     return f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)"
 
 
-def draw(matrix: pd.DataFrame) -> Figure:
+def draw(counts: pd.DataFrame) -> Figure:
     """Draws a heat map of the fraction of runs in which each bug of each learner is named after all moves."""
-    ended = matrix[(matrix["share"] == 1) & matrix["is_listed"] & (matrix["bug"] != "")]
-    shares = ended["right"] / ended[["right", "none", "wrong"]].sum(axis=1)
+    ended = counts[(counts["share"] == 1) & counts["is_listed"] & (counts["bug"] != "")]
+    shares = ended["right"] / ended[OUTCOMES].sum(axis=1)
     figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
     style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
     of_pairs = shares.groupby([ended["bug"], ended["learner"].str.replace("_", "\n")]).mean().unstack()

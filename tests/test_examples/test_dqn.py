@@ -29,7 +29,7 @@ def python(*arguments):
 def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
     shutil.copy(dqn.__file__, "dqn.py")
     board = "--heaps", "1", "2", "2"
-    lines = python("dqn.py", *board, "--moves", "25600").splitlines()
+    lines = python("dqn.py", *board, "--total-timesteps", "25600").splitlines()
     assert [line.split()[0] for line in lines[:20]] == [f"{1280 * number:,}" for number in range(1, 21)]
     assert lines[19].endswith("expert mastery 1.000")
     assert lines[20:] == ["mistakes in 0 of 12 winning positions", "exploitability 0.000"]
@@ -43,7 +43,7 @@ def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
 def test_its_values_are_those_of_perfect_play():
     """Both masks, the sign and the end of the game are in these values."""
     rules = NimRules((1, 2, 2))
-    dqn.main(dqn.Args(rules.heaps, moves=25_600))
+    dqn.main(dqn.Args(rules.heaps, total_timesteps=25_600))
     network = dqn.QNetwork(rules)
     network.load_state_dict(torch.load(dqn.CHECKPOINT, weights_only=True)["network"])
     errors = []

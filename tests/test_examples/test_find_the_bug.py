@@ -15,7 +15,7 @@ import torch
 
 from nim_env import NimRules, TabularPolicy, evaluation, testing
 
-from find_the_bug import budgets, matrix, styles
+from find_the_bug import budgets, matrix
 
 torch.set_num_threads(1)  # other tests run at the same time
 ROOT = Path(__file__).parents[2]
@@ -47,10 +47,10 @@ def test_each_bug_replaces_one_text(row):
 def test_bugs_are_named_and_correct_learners_are_not_accused(learner, monkeypatch):
     monkeypatch.setattr(matrix, "BOARDS", (((1, 2, 3), None),))
     rows = [row for row in BUGS if row["learner"] == learner and row["findings"] and row["bug"] != "discount"]
-    verdicts = [matrix.train_and_diagnose(row, seed=0)[-1]["verdict"] for row in rows]
-    assert verdicts.count("right") >= 0.7 * len(rows)
-    correct = {"learner": learner, "bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
-    assert "wrong" not in [result["verdict"] for result in matrix.train_and_diagnose(correct, seed=0)]
+    is_named = [matrix.train_and_diagnose(matrix.unchanged(learner), row, seed=0)[-1]["right"] for row in rows]
+    assert sum(is_named) >= 0.7 * len(rows)
+    correct = matrix.train_and_diagnose(matrix.unchanged(learner), matrix.NO_BUG, seed=0)
+    assert not any(result["wrong"] for result in correct)
 
 
 def test_the_script_counts_every_run(monkeypatch, tmp_path):
@@ -68,18 +68,18 @@ def test_the_page_says_what_the_published_tables_say():
     page = (ROOT / "docs" / "experiments" / "diagnosis.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
     in_matrix = {f"{row[0]}: {row[1]} ({row[2]})" for row in rows if row[-1].endswith(" %")}
-    *shares, names = matrix.sentences(PUBLISHED)
+    *shares, names = matrix.summary_of_bugs(PUBLISHED)
     assert in_matrix == set(shares)
     assert f"({names})" in page
     assert set(PUBLISHED["bug"]) == {"", *matrix.BUGS["bug"]}
     in_styles = [row for row in rows if row[-1].endswith("%)")]
     not_told = [f"{name.replace('–', '-')}: {share}" for name, share, _ in in_styles]
     told = [f"{name.replace('–', '-')}: {share}" for name, _, share in in_styles]
-    published = styles.sentences(PUBLISHED_STYLES)
+    published = matrix.summary_of_styles(PUBLISHED_STYLES)
     first = published.index("told:")  # the first line of the second mode
     assert (sorted(not_told), sorted(told)) == (sorted(published[1:first]), sorted(published[first + 1 :]))
     published = PUBLISHED_STYLES[["learner", "style"]].drop_duplicates()
-    assert len(published) == len(styles.all_styles())
+    assert len(published) == len(matrix.all_styles())
 
 
 @pytest.mark.parametrize(
@@ -93,19 +93,21 @@ def test_the_page_says_what_the_published_tables_say():
 def test_learners_with_a_bug_get_the_published_verdicts(bug, n_shares, monkeypatch):
     monkeypatch.setattr(matrix, "SHARES", matrix.SHARES[:n_shares])
     (row,) = (row for row in BUGS if (row["learner"], row["bug"]) == ("against_opponent", bug))
-    results = [result for seed in range(20) for result in matrix.train_and_diagnose(row, seed)]
-    counts = matrix.count(pd.DataFrame(results))
+    style = matrix.unchanged("against_opponent")
+    results = [result for seed in range(20) for result in matrix.train_and_diagnose(style, row, seed)]
+    counts = pd.DataFrame(results).groupby(matrix.BUG_KEYS)[matrix.BUG_COUNTS].sum().reset_index()
     pd.testing.assert_frame_equal(counts, PUBLISHED.merge(counts[["learner", "bug", "share"]]), check_dtype=False)
 
 
 @pytest.mark.parametrize("name", ["cost per step", "expected SARSA"])
 def test_correct_learners_in_a_style_get_the_published_verdicts(name):
     (style,) = (
-        style for style in styles.all_styles() if (style["learner"], style["style"]) == ("against_opponent", name)
+        style for style in matrix.all_styles() if (style["learner"], style["style"]) == ("against_opponent", name)
     )
-    results = [result for seed in range(15) for result in styles.train_and_diagnose(style, styles.NO_BUG, seed)]
-    counts = pd.DataFrame(results).groupby(styles.KEYS, sort=False)[styles.COUNTS].sum().reset_index()
-    pd.testing.assert_frame_equal(counts, PUBLISHED_STYLES.merge(counts[styles.KEYS]), check_dtype=False)
+    results = [result for seed in range(15) for result in matrix.train_and_diagnose(style, matrix.NO_BUG, seed)]
+    table = pd.DataFrame(results).rename(columns={"told_bug": "is_bug"})
+    counts = table.groupby(matrix.STYLE_KEYS, sort=False)[matrix.STYLE_COUNTS].sum().reset_index()
+    pd.testing.assert_frame_equal(counts, PUBLISHED_STYLES.merge(counts[matrix.STYLE_KEYS]), check_dtype=False)
 
 
 def test_the_budgets_count_every_seed(monkeypatch, tmp_path):
@@ -159,7 +161,7 @@ def test_the_rates_of_false_alarms_on_the_page_are_the_published_ones():
 
 
 def test_each_text_of_a_style_is_in_its_learner_once():
-    for style in styles.all_styles():
+    for style in matrix.all_styles():
         source = matrix.source_of(style["learner"])
         for text, replacement in style["replacements"]:
             assert not text or (source.count(text) == 1 and text != replacement), style["style"]
@@ -167,7 +169,7 @@ def test_each_text_of_a_style_is_in_its_learner_once():
 
 def exact_values(rules, style, discount, exploration):
     """The fixed point of a style against the random opponent, or in self-play with greedy replies that explore."""
-    win, loss = styles.options_of(style)["rewards"]
+    win, loss = matrix.options_of(style)["rewards"]
     last_reward, other_reward = (win, loss) if rules.terminal_reward > 0 else (loss, win)
     cost = 0.01 if style["style"] == "cost per step" else 0.0
     own_exploration = exploration if style["on_policy"] == "yes" else 0.0
@@ -200,7 +202,7 @@ def exact_values(rules, style, discount, exploration):
     return q_values, values
 
 
-@pytest.mark.parametrize("style", styles.all_styles(), ids=lambda style: f"{style['learner']}: {style['style']}")
+@pytest.mark.parametrize("style", matrix.all_styles(), ids=lambda style: f"{style['learner']}: {style['style']}")
 def test_each_style_learns_the_exact_values(style):
     rules = NimRules((2, 3))
     settings = {"discount": float(style["discount"] or 0.9), "exploration": 0.3}
@@ -213,13 +215,13 @@ def test_each_style_learns_the_exact_values(style):
     train = matrix.load(style["learner"], *style["replacements"])
     learned = np.asarray(train(rules, 20_000, learning_rate=0.05, seed=0, **settings, **opponent))
     if style["family"] != "one side":
-        assert evaluation.mastery(rules, styles.player_of(rules, learned)).expert == 1
+        assert evaluation.mastery(rules, matrix.player_of(rules, learned)).expert == 1
     if style["style"] == "league of snapshots":
         return  # its opponent changes
     if "greedy" in style["style"]:
         settings["exploration"] = 0.0
     q_values, values = exact_values(rules, style, **settings)
-    scale = max(np.abs(styles.options_of(style)["rewards"]))
+    scale = max(np.abs(matrix.options_of(style)["rewards"]))
     if learned.ndim == 1:
         assert np.abs(learned - values).mean() < 0.1 * scale
         return
@@ -235,29 +237,28 @@ def test_each_style_learns_the_exact_values(style):
 
 
 def test_a_bug_that_changes_nothing_in_a_style_is_left_out():
-    combinations = {
-        (style["learner"], style["style"], bug["bug"]): (style, bug) for style, bug in styles.combinations()
-    }
+    pairs = matrix.bugs_in_styles(matrix.all_styles())
+    combinations = {(style["learner"], style["style"], bug["bug"]): (style, bug) for style, bug in pairs}
     run = combinations["against_opponent", "rewards 1 and 0", "maximum that starts from 0"]
-    assert styles.train_and_diagnose(*run, seed=0) == []
+    assert matrix.train_and_diagnose(*run, seed=0) == []
     run = combinations["against_opponent", "rewards 0 and -1", "maximum that starts from 0"]
-    assert len(styles.train_and_diagnose(*run, seed=0)) == 6
+    assert len(matrix.train_and_diagnose(*run, seed=0)) == 6
     assert not any(bug == "discount" for _, _, bug in combinations)
 
 
 def test_the_styles_count_every_run(monkeypatch, tmp_path):
-    is_used = styles.STYLES["style"].isin(["unchanged", "always first, against expert", "TD(0) of positions"])
-    monkeypatch.setattr(styles, "STYLES", styles.STYLES[is_used])
-    monkeypatch.setattr(
-        styles, "BUGS", matrix.BUGS[matrix.BUGS["bug"].isin(["opponent's reward", "position of before"])]
-    )
+    is_used = matrix.STYLES["style"].isin(["unchanged", "always first, against expert", "TD(0) of positions"])
+    monkeypatch.setattr(matrix, "STYLES", matrix.STYLES[is_used])
+    is_used = matrix.BUGS["bug"].isin(["opponent's reward", "position of before"])
+    monkeypatch.setattr(matrix, "BUGS", matrix.BUGS[is_used])
     monkeypatch.setattr(matrix, "BOARDS", (((1, 2), None),))
-    table = styles.main(styles.Args(n_correct=5, n_bug=2, n_jobs=1, folder=tmp_path))
+    table = matrix.main(matrix.Args(styles=True, n_correct=5, n_bug=2, n_jobs=1, folder=tmp_path))
     saved = pd.read_csv(tmp_path / "styles.csv", keep_default_na=False)
-    n_correct = 5 * len(styles.all_styles())
-    n_bug = 2 * len(styles.combinations())
-    assert len(styles.combinations()) == 7
-    assert len(table) == saved[["right", "none", "wrong"]].to_numpy().sum() == 2 * 3 * (n_correct + n_bug)
+    styles = matrix.all_styles()
+    combinations = matrix.bugs_in_styles(styles)
+    assert len(combinations) == 7
+    n_runs = 5 * len(styles) + 2 * len(combinations)
+    assert len(table) == saved[["right", "none", "wrong"]].to_numpy().sum() == 2 * 3 * n_runs
     assert set(saved["mode"]) == {"not told", "told"}
     assert (saved["is_perfect_train_longer"] <= saved["is_perfect"]).all()
 
@@ -268,5 +269,5 @@ def test_values_of_positions_play_as_their_table():
     is_legal = rules.action_mask(rules.all_positions()) == 1
     values = np.where(is_legal, q_values, -np.inf).max(axis=1)
     values[0] = 0
-    assert evaluation.mastery(rules, styles.player_of(rules, q_values)).expert == 1
-    assert evaluation.mastery(rules, styles.player_of(rules, values)).expert == 1
+    assert evaluation.mastery(rules, matrix.player_of(rules, q_values)).expert == 1
+    assert evaluation.mastery(rules, matrix.player_of(rules, values)).expert == 1

@@ -20,7 +20,7 @@ def test_the_study(tmp_path):
     assert table["mean_exploitability"].between(0, 1).all()
     saved = pd.read_csv(tmp_path / "populations.csv")
     assert saved["nash_conv"].tolist() == pytest.approx(table["nash_conv"].tolist())
-    assert "On 2-3 " in (tmp_path / "populations.svg").read_text()
+    assert "NashConv" in (tmp_path / "populations.svg").read_text()
 
     rules = NimRules((2, 3))  # independent learners again, evaluated by win probabilities
     env = aec_env.env(heaps=(2, 3), random_start=True)

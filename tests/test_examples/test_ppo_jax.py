@@ -18,7 +18,7 @@ def test_it_learns_every_move_and_values_without_a_discount(monkeypatch):
     monkeypatch.setattr(
         ppo_jax, "player_of", lambda network, env: networks.append(network) or player_of(network, env)
     )
-    args = ppo_jax.Args((1, 2, 3), iterations=60)
+    args = ppo_jax.Args((1, 2, 3), total_timesteps=122_880)
     experts = ppo_jax.main(args)
     assert list(experts) == [2048 * number for number in range(10, 61, 10)]
     assert experts[20_480] < 1

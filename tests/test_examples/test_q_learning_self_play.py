@@ -9,8 +9,6 @@ from recorded import replay, session
 
 from nim_env import NimRules, evaluation
 
-from common import percent
-
 
 def progress(shown):
     """The numbers of the games whose training is shown, "..." for those that are not, and the end."""
@@ -39,9 +37,7 @@ def test_training_and_evaluation(person, capsys):
     assert f"{335 - len(mastery.mistakes)} of 335 winning positions" in shown
     assert re.search(r"^AI takes \d blocks? from pile [0-3]\.", shown, re.MULTILINE)
     assert shown.rstrip().endswith("Goodbye.")
-    assert (
-        f"plays {percent(mastery.expert)} % of the winning positions right" in Path("new/figure.svg").read_text()
-    )
+    assert "winning positions played right" in Path("new/figure.svg").read_text()
 
 
 def test_the_untrained_agent_is_beaten(person, capsys):

@@ -6,15 +6,14 @@ import pytest
 pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
 pytest.importorskip("torch", reason='needs pip install -e ".[examples,rllib]"')
 
+from command_line import load_player
+
 import rllib_self_play
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.rllib.env.env_context import EnvContext
 from rllib_self_play import Args, SelfPlayEnv, main
 
 from nim_env import NimRules, evaluation
-
-from command_line import load_player
-from common import percent
 
 pytestmark = [
     pytest.mark.usefixtures("ray_on_this_machine"),
@@ -38,9 +37,7 @@ def test_it_learns_the_exact_solution(tmp_path):
     assert table["expert"].iloc[0] < 1
     assert 8000 <= table["timesteps"].iloc[-1] < 9500
     assert table["champion"].iloc[-1]
-    assert (
-        f"{percent(table['expert'].iloc[-1])} % expert mastery" in (tmp_path / "rllib_self_play.svg").read_text()
-    )
+    assert "expert mastery" in (tmp_path / "rllib_self_play.svg").read_text()
     report = evaluation.report(RULES, policy_in(tmp_path / "checkpoint")).to_dict()
     for metric in ("win_probability_random", "exploitability"):
         assert table[metric].iloc[-1] == pytest.approx(report[metric], abs=1e-6)

@@ -4,12 +4,12 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
+from command_line import load_player
+
 import torch
 
 from nim_env import NimRules, evaluation
 
-from command_line import load_player
-from common import percent
 from sb3_self_play import Args, main
 
 torch.set_num_threads(1)  # other tests run at the same time
@@ -24,10 +24,7 @@ def test_self_play_learns(tmp_path):
     assert table["champion"].iloc[-1]
     assert table["exploitability_sampled"].iloc[-1] < 0.1
     assert evaluation.mastery(RULES, load_player(str(tmp_path / "model.zip"), RULES).policy).champion
-    assert (
-        f"reaches {percent(table['expert'].max())} % expert mastery"
-        in (tmp_path / "sb3_self_play.svg").read_text()
-    )
+    assert "value accuracy" in (tmp_path / "sb3_self_play.svg").read_text()
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "DQN"])

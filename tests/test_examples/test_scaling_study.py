@@ -9,8 +9,6 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.envs.vector_env import NimVectorEnv
 
-from common import percent
-
 
 def test_each_run_is_what_agents_and_evaluation_give(tmp_path):
     args = Args(heaps=(1, 2, 3), n_heaps=(2, 3), total_timesteps=3000, n_seeds=2, n_jobs=1, folder=tmp_path)
@@ -21,14 +19,8 @@ def test_each_run_is_what_agents_and_evaluation_give(tmp_path):
     assert runs["timesteps"].is_monotonic_increasing.all()
     saved = pd.read_csv(tmp_path / "scaling_study.csv")
     assert saved["expert"].tolist() == pytest.approx(table["expert"].tolist())
-    last = runs.last().reset_index()
-    best = last[last["n_heaps"] == 3].groupby("learner")["expert"].mean().max()
-    assert f"reaches {percent(best)} % expert mastery" in (tmp_path / "scaling_study.svg").read_text()
-    run = table.iloc[
-        runs.indices[tuple(table.loc[0, ["learner", "heaps", "seed"]])][-1]
-    ]  # the end of the first one
-    title = f"{run.learner} on {run.heaps} ends at {percent(run.expert)} % expert mastery"
-    assert title in (tmp_path / "learning_curves.svg").read_text()
+    assert "number of heaps, the first of 1-2-3" in (tmp_path / "scaling_study.svg").read_text()
+    assert "minimax-q" in (tmp_path / "learning_curves.svg").read_text()
 
     rules = NimRules((1, 2, 3), misere=False)
     env = NimVectorEnv(256, rules.heaps, misere=False, opponent=None, random_start=True)

@@ -36,7 +36,7 @@ def test_the_table_and_the_seed(capsys, tmp_path):
     shown = capsys.readouterr().out
     assert re.search(r"^1 +-1\.00 +- +-$", shown, re.MULTILINE)
     assert f"AI won {sum(won)} of 300 games." in shown
-    assert f"wins {sum(won[-100:])} of its last 100 games" in (tmp_path / "results" / "sticks.svg").read_text()
+    assert "Q-learning against random" in (tmp_path / "results" / "sticks.svg").read_text()
     sticks.main(args)
     assert capsys.readouterr().out == shown
 

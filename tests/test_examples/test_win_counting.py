@@ -8,9 +8,7 @@ import pytest
 import win_counting
 from recorded import PAGE, replay, session
 
-from nim_env import NimRules, evaluation
-
-from common import percent
+from nim_env import NimRules
 
 RULES = NimRules((21,), max_take=3, misere=False)
 
@@ -20,7 +18,7 @@ RULES = NimRules((21,), max_take=3, misere=False)
     [("expert", 0.0081, 0.004), ("random", 0.8735, 0.02), ("take-3", 0.9743, 0.02)],
 )
 def test_the_published_result_of_10000_games(opponent, published, tolerance, capsys):
-    agent, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=10_000))
+    _, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=10_000))
     assert proportions == {10_000: pytest.approx(published, abs=tolerance)}
     (row,) = re.findall(r"^\| 10,000 \|.*$", PAGE.read_text(encoding="utf-8"), re.M)
     column = 3 + 2 * ["expert", "random", "take-3"].index(opponent)
@@ -31,10 +29,7 @@ def test_the_published_result_of_10000_games(opponent, published, tolerance, cap
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"10000 games, W/L ratio {proportions[10_000]:.4f}"
     assert f"Won {round(10_000 * proportions[10_000])} of 10000 games against {opponent}." in lines
-    expert = evaluation.mastery(RULES, agent).expert
-    assert (
-        f"a winning move with a probability of {percent(expert)} %" in Path("results/win_counting.svg").read_text()
-    )
+    assert f"after 10,000 games against {opponent}" in Path("results/win_counting.svg").read_text()
 
 
 def test_the_loser_starts_and_after_a_seed_the_agent():

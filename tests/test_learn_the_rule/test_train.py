@@ -4,6 +4,8 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[proof,sb3]"')
 
+from command_line import load_player
+
 import numpy as np
 import pandas as pd
 import torch
@@ -13,7 +15,6 @@ from torch import nn
 
 from nim_env import NimRules, evaluation
 
-from command_line import load_player
 from learn_the_rule import evaluate, train
 from learn_the_rule.network import (
     DigitNetwork,
