@@ -146,9 +146,10 @@ ROUTES = {
         "nim_env.evaluation.diagnosis.decision.diagnose",
         "nim_env.evaluation.diagnosis.learner.Pairs",
         "nim_env.evaluation.diagnosis.learner.Learner",
-        "nim_env.evaluation.diagnosis.readings.first_reading",
+        "nim_env.evaluation.diagnosis.assumptions.Assumptions",
+        "nim_env.evaluation.diagnosis.inference.contradiction",
+        "nim_env.evaluation.diagnosis.inference.reward_size",
         "nim_env.evaluation.diagnosis.equations",
-        "nim_env.evaluation.diagnosis.equations.Reading",
         "nim_env.evaluation.diagnosis.equations.Equation",
         "nim_env.evaluation.diagnosis.equations.buggy_equations",
         "nim_env.evaluation.diagnosis.case.Target",
@@ -159,7 +160,7 @@ ROUTES = {
         "nim_env.evaluation.diagnosis.evidence.satisfies_bellman",
         "nim_env.evaluation.diagnosis.evidence.is_proven",
         "nim_env.evaluation.diagnosis.symptoms.first_symptom",
-        "nim_env.evaluation.diagnosis.readings.diagnosis_under_other_readings",
+        "nim_env.evaluation.diagnosis.alternatives.diagnosis_under_other_assumptions",
         "nim_env.evaluation.diagnosis.findings.Diagnosis",
     ),
     "check": (
@@ -212,14 +213,14 @@ def _n_statements(source):
 
 
 def findings(module):
-    """The names of findings, each with its meaning: the docstring of the constant, or its words in LISTED_BUGS."""
+    """The names of findings, each with its meaning: the docstring of the constant, or its words in KNOWN_BUGS."""
     documented = importlib.import_module(module)
     rows = ["| finding | means |", "|---|---|"]
     statements = ast.parse(inspect.getsource(documented)).body
     for statement, following in itertools.pairwise(statements):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
             name = statement.value.value
-            in_words = documented.LISTED_BUGS.get(name)
+            in_words = documented.KNOWN_BUGS.get(name)
             meaning = f"{in_words[0].upper()}{in_words[1:]}." if in_words else following.value.value
             rows.append(f"| `{name}` | {' '.join(meaning.split()).replace('``', '`')} |")
     return "\n".join(rows)
