@@ -53,47 +53,6 @@ class Step(NamedTuple):
     is_over: NDArray[np.bool_]  # terminated or truncated
 
 
-class RunningEpisodes:
-    """The episode that each environment is playing.
-
-    Episodes are numbered in the order in which they begin. Only the first ones count.
-
-    Args:
-        n_envs: The number of environments.
-        n_counted: The number of episodes that count.
-
-    Attributes:
-        returns: The total reward of each episode so far, in self-play of player 0, float64 of shape ``(n_envs,)``.
-        lengths: The number of actions of each episode so far, int64 of shape ``(n_envs,)``.
-    """
-
-    def __init__(self, n_envs: int, n_counted: int) -> None:
-        self.returns = np.zeros(n_envs)
-        self.lengths = np.zeros(n_envs, np.int64)
-        self._numbers = np.arange(n_envs)
-        self._n_begun = n_envs
-        self._n_counted = n_counted
-
-    def add(self, step: Step, n_players: int) -> None:
-        """Adds the rewards and the actions of a step."""
-        rewards = step.rewards
-        if n_players == 2:
-            rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
-        self.returns += rewards
-        self.lengths += step.has_acted
-
-    def counted(self, envs: Indices) -> Indices:
-        """Returns those of the environments ``envs`` that play an episode that counts."""
-        return envs if self._n_begun <= self._n_counted else envs[self._numbers.take(envs) < self._n_counted]
-
-    def begin(self, envs: Indices) -> None:
-        """Begins the next episodes in the environments ``envs``."""
-        self._numbers[envs] = np.arange(self._n_begun, self._n_begun + envs.size)
-        self._n_begun += envs.size
-        self.returns[envs] = 0.0
-        self.lengths[envs] = 0
-
-
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
     """Learns from the first ``episodes`` episodes to begin, and yields the returns and lengths as they end."""
     if type(agent).end_episode is not Agent.end_episode:
@@ -102,19 +61,26 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
     n_players = 2 if TO_PLAY in infos else 1
     check_n_players(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    running = RunningEpisodes(env.num_envs, episodes)
+    is_counted = np.arange(env.num_envs) < episodes  # whether the running episode is one of the first
+    n_begun = env.num_envs
+    returns = np.zeros(env.num_envs)
+    lengths = np.zeros(env.num_envs, np.int64)
     last = None
     for step in vector_steps(agent, env, n_players, copy_observed(agent, observations, infos)):
-        running.add(step, n_players)
-        envs = running.counted(step.has_acted.nonzero()[0])
-        ended = running.counted(step.is_over.nonzero()[0])
+        returns += np.where(step.before.to_play, step.opponent_rewards, step.rewards)  # of player 0
+        lengths += step.has_acted
+        envs = (step.has_acted & is_counted).nonzero()[0]
+        ended = (step.is_over & is_counted).nonzero()[0]
         transitions = own_turn_transitions(last, step, envs) if is_own_turn else step_transitions(step, envs)
         last = step
         if len(transitions[0]):
             agent.update_batch(*transitions)
         if ended.size:
-            yield ended.size, running.returns[ended], running.lengths[ended]
-            running.begin(ended)
+            yield ended.size, returns[ended], lengths[ended]
+            is_counted[ended] = np.arange(n_begun, n_begun + ended.size) < episodes
+            n_begun += ended.size
+            returns[ended] = 0.0
+            lengths[ended] = 0
 
 
 def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> Iterator[Step]:

@@ -114,7 +114,6 @@ ROUTES = {
         "agents.vector_training.Step",
         "agents.vector_training.vector_episodes",
         "agents.vector_training.vector_steps",
-        "agents.vector_training.RunningEpisodes",
         "agents.vector_training.choose_actions",
         "agents.vector_training.copy_observed",
         "agents.vector_training.copy_final_observed",
