@@ -192,6 +192,12 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     episode_return = 0.0
     length = 0
     is_over = False
+
+    def learn(observer: int) -> None:
+        """Learns from the transition of this player, which ends with the new observation."""
+        if observer in pending:
+            agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
+
     while not is_over:
         action = agent.checked_action(agent.act(observation, mask, explore=True), "act")
         pending[player] = observation, action
@@ -203,15 +209,12 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
         episode_return += opponent_reward if player else reward
         rewards[player] = reward
         rewards[1 - player] += opponent_reward
-        next_player = info.get(TO_PLAY, 0)
-        observer = next_player if is_own_turn else player  # whose transition ends with the new observation
-        player = next_player
         observation, mask = split_observation(observation, info)
-        if observer in pending:
-            agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
-    # after truncation, the player who is not to move has no next observation
-    if terminated and 1 - observer in pending:
-        agent.update(*pending.pop(1 - observer), rewards[1 - observer], observation, terminated, mask)
+        mover, player = player, info.get(TO_PLAY, 0)
+        observer = player if is_own_turn else mover  # whose transition ends with the new observation
+        learn(observer)
+    if terminated:  # after truncation, the player who is not to move has no next observation
+        learn(1 - observer)
     return episode_return, length
 
 

@@ -12,8 +12,8 @@ from agents._observations import split_observation
 from agents.agent import TO_PLAY, Agent
 
 Indices: TypeAlias = NDArray[np.intp]
-Columns: TypeAlias = list[NDArray[Any]]
-"""Arrays with one row for each environment or each transition."""
+Transitions: TypeAlias = list[NDArray[Any]]
+"""The arguments of :meth:`agents.Agent.update_batch`, arrays with one row for each transition."""
 EndedEpisodes: TypeAlias = Iterator[tuple[int, Any, Any]]
 """After each step that ends episodes: how many have ended, their returns and their lengths.
 
@@ -22,11 +22,22 @@ In self-play, a return is the total reward of the player who moves first.
 
 
 class Observed(NamedTuple):
-    """Copies of the observations and masks of all environments, and the players to move."""
+    """Copies of the observations and masks of environments, and the players to move."""
 
     observations: NDArray[Any]
     masks: NDArray[Any]
     to_play: NDArray[np.bool_]  # True for player 1
+
+    def of(self, envs: Indices) -> "Observed":
+        """Returns copies of what was observed in the environments ``envs``."""
+        return Observed(*take_rows(self, envs))
+
+    def replaced(self, envs: Indices, new: "Observed") -> "Observed":
+        """Returns a copy in which ``new`` is observed in the environments ``envs``."""
+        copies = Observed(*(array.copy() for array in self))
+        for array, rows in zip(copies, new, strict=True):
+            array[envs] = rows
+        return copies
 
 
 class Step(NamedTuple):
@@ -50,29 +61,23 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
     n_players = 2 if TO_PLAY in infos else 1
     check_n_players(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    episode_numbers = np.arange(env.num_envs)  # the running episodes, numbered in the order in which they began
+    is_counted = np.arange(env.num_envs) < episodes  # whether the running episode is one of the first
     n_begun = env.num_envs
     returns = np.zeros(env.num_envs)
     lengths = np.zeros(env.num_envs, np.int64)
     last = None
     for step in vector_steps(agent, env, n_players, copy_observed(agent, observations, infos)):
-        rewards = step.rewards
-        if n_players == 2:  # the rewards of player 0
-            rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
-        returns += rewards
+        returns += np.where(step.before.to_play, step.opponent_rewards, step.rewards)  # of player 0
         lengths += step.has_acted
-        envs = step.has_acted.nonzero()[0]
-        ended = step.is_over.nonzero()[0]
-        if n_begun > episodes:
-            envs = envs[episode_numbers.take(envs) < episodes]
-            ended = ended[episode_numbers.take(ended) < episodes]
+        envs = (step.has_acted & is_counted).nonzero()[0]
+        ended = (step.is_over & is_counted).nonzero()[0]
         transitions = own_turn_transitions(last, step, envs) if is_own_turn else step_transitions(step, envs)
         last = step
         if len(transitions[0]):
             agent.update_batch(*transitions)
         if ended.size:
             yield ended.size, returns[ended], lengths[ended]
-            episode_numbers[ended] = np.arange(n_begun, n_begun + ended.size)
+            is_counted[ended] = np.arange(n_begun, n_begun + ended.size) < episodes
             n_begun += ended.size
             returns[ended] = 0.0
             lengths[ended] = 0
@@ -82,31 +87,35 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
     """Acts in all environments at once and yields each step. It handles all autoreset modes."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
-    default_actions = np.full(env.num_envs, agent.first_action, np.int64)
     while True:
-        actions = default_actions.copy()
-        envs = has_acted.nonzero()[0]
-        if envs.size:
-            observations, masks = rows_of(observed[:2], envs)
-            chosen = agent.act_batch(observations, masks, explore=True)
-            actions[envs] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # raises TypeError for floats
+        actions = choose_actions(agent, observed, has_acted)
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
         after = following = copy_observed(agent, observations, infos)
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            after = with_rows(following, ended, copy_final_observed(agent, infos, ended))
+            after = following.replaced(ended, copy_final_observed(agent, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
-            reset = copy_observed(agent, *env.reset(options={"reset_mask": is_over}))
-            following = with_rows(following, ended, rows_of(reset, ended))
+            first = copy_observed(agent, *env.reset(options={"reset_mask": is_over}))
+            following = following.replaced(ended, first.of(ended))
         opponent_rewards = -rewards
-        if n_players == 2:
+        if n_players == 2:  # an illegal action brings the other player nothing
             is_legal = observed.masks[ended, actions.take(ended) - agent.first_action] != 0
             opponent_rewards[ended] *= is_legal
-        own_rewards = rewards.copy()
-        yield Step(has_acted, observed, actions, own_rewards, opponent_rewards, after, terminated, is_over)
+        yield Step(has_acted, observed, actions, rewards.copy(), opponent_rewards, after, terminated, is_over)
         observed = following
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
+
+
+def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns the agent's action for each environment. Those in which it does not act get its first action."""
+    actions = np.full(len(has_acted), agent.first_action, np.int64)
+    envs = has_acted.nonzero()[0]
+    if envs.size:
+        observations, masks, _ = observed.of(envs)
+        chosen = agent.act_batch(observations, masks, explore=True)
+        actions[envs] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # raises TypeError for floats
+    return actions
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
@@ -129,27 +138,19 @@ def copy_final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> 
     return copy_observed(agent, np.array(final), known)
 
 
-def rows_of(columns: Iterable[NDArray[Any]], envs: Indices) -> Columns:
-    """Returns copies of the rows ``envs`` of each array."""
-    return [column.take(envs, axis=0) for column in columns]
+def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any]]:
+    """Returns copies of these rows of each array."""
+    return [array.take(rows, axis=0) for array in arrays]
 
 
-def with_rows(observed: Observed, envs: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
-    """Returns a copy of ``observed`` in which ``rows`` replace the rows of the environments ``envs``."""
-    copies = Observed(*(column.copy() for column in observed))
-    for column, new in zip(copies, rows, strict=True):
-        column[envs] = new
-    return copies
-
-
-def step_transitions(step: Step, envs: Indices) -> Columns:
+def step_transitions(step: Step, envs: Indices) -> Transitions:
     """Returns the transitions of the environments ``envs`` from an action to the very next observation."""
     before, after = step.before, step.after
-    columns = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
-    return rows_of(columns, envs)
+    arrays = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
+    return take_rows(arrays, envs)
 
 
-def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Columns:
+def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transitions:
     """Returns the transitions of self-play from a player's turn to its next turn, or to the end of the episode.
 
     For example, with observations o and actions a::
@@ -171,6 +172,6 @@ def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Column
     rows = np.concatenate([waiting, len(step.actions) + terminated])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards
-    before = [np.concatenate(pair).take(rows, axis=0) for pair in zip(earlier, now, strict=True)]
+    before = take_rows((np.concatenate(pair) for pair in zip(earlier, now, strict=True)), rows)
     following = step.after.observations, step.terminated, step.after.masks
-    return before + rows_of(following, np.concatenate([waiting, terminated]))
+    return before + take_rows(following, np.concatenate([waiting, terminated]))

@@ -51,7 +51,7 @@ def main(args: Args) -> dict[int, float]:
     torch.set_num_threads(1)  # more threads would not speed up such a small model
     transformers.set_seed(args.seed)
     rules = NimRules(args.heaps)
-    rows = text.positions(rules)
+    rows = text.questions(rules)
 
     # the model only sees the numbers of a prompt and "Move:", and it only writes moves such as "Move: B 2"
     words = ["<pad>", "<eos>", "<unk>", "Move:", *map(str, range(max(rules.heaps) + 1))]

@@ -52,7 +52,7 @@ def rules_of(heaps: str, max_take: int | None, misere: bool) -> NimRules:
 def data_set(rules: NimRules, style: str, number: int | None, seed: int) -> list[dict]:
     """Returns all positions with their prompts, or ``number`` winning positions."""
     return (
-        text.positions(rules, style) if number is None else text.winning_positions(rules, number, style, seed=seed)
+        text.questions(rules, style) if number is None else text.winning_questions(rules, number, style, seed=seed)
     )
 
 

@@ -79,13 +79,13 @@ class Board:
     def __reduce__(self) -> Any:
         return shared_instance, (type(self), self.rules)  # copies and unpickled environments share the board
 
-    def positions(self, states: Any) -> Any:
+    def indices(self, states: Any) -> Any:
         """Returns the index of each state's position."""
         return np.minimum(states % self.opponent_took_last, self.full_heaps, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
         """Returns the heap sizes of each state, int64 of shape ``(..., n_heaps)``."""
-        return self.rules.from_index(self.positions(states))
+        return self.rules.from_index(self.indices(states))
 
     def is_over(self, states: Any) -> Any:
         """Returns whether each game is over, bool of shape ``(...)``."""
@@ -95,9 +95,9 @@ class Board:
         """Returns whether an illegal action of the mover has ended each game, bool of shape ``(...)``."""
         return states > self.opponent_took_last
 
-    def states_after_illegal(self, positions: Any) -> Any:
-        """Returns the states after illegal actions of the mover in positions, which are given by their indices."""
-        return self.opponent_took_last + positions
+    def states_after_illegal(self, indices: Any) -> Any:
+        """Returns the states after illegal actions of the mover in the positions with these indices."""
+        return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
         """Returns the mover's reward, float64 of shape ``(...)``.
@@ -117,33 +117,33 @@ class Board:
             masks[part] = self.rules.action_mask(self.heaps(states[part])) | is_over[:, None]
         return masks
 
-    def next_positions(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
+    def next_indices(self, indices: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
         """Returns the indices of the positions after legal actions.
 
-        Without ``actions`` it returns the positions after every action: for positions of shape ``(n, 1)``, indices
+        Without ``actions`` it returns the positions after every action: for indices of shape ``(n, 1)``, indices
         of shape ``(n, n_actions)``. For an illegal action the number has no meaning.
         """
-        return positions - self._offsets[actions]
+        return indices - self._offsets[actions]
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the state of each game after the mover's action, shape ``(n,)``.
 
         A game that is over goes to ``new_game``.
         """
-        positions = self.positions(states)
+        indices = self.indices(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
-        after = self.next_positions(positions, actions)
-        np.copyto(after, self.states_after_illegal(positions), where=is_illegal)
+        after = self.next_indices(indices, actions)
+        np.copyto(after, self.states_after_illegal(indices), where=is_illegal)
         np.copyto(after, self.new_game, where=self.is_over(states))
         return after
 
     def states_after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
         """Returns the states after legal actions of the opponent in games in progress."""
-        after = self.next_positions(self.positions(states), actions)
+        after = self.next_indices(self.indices(states), actions)
         return np.where(after == 0, self.opponent_took_last, after)
 
-    def sample_positions(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Draws positions uniformly from all except the empty one.
+    def sample_indices(self, generator: np.random.Generator, size: int | None = None) -> Any:
+        """Draws the indices of positions uniformly from all except the empty one.
 
         Returns an int, or int64 of shape ``(size,)`` if ``size`` is given.
         """
@@ -172,9 +172,9 @@ class Board:
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
         for part in chunks(self.n_positions - 1, self.rules.n_actions, start=1):
-            positions = order[part]
-            bounds = np.flatnonzero(np.diff(totals[positions])) + 1
-            yield positions, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(positions)])]
+            indices = order[part]
+            bounds = np.flatnonzero(np.diff(totals[indices])) + 1
+            yield indices, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(indices)])]
 
 
 def _from_table(method: Any) -> Any:
@@ -210,7 +210,7 @@ class TabulatedBoard(Board):
         self._n_actions = rules.n_actions
         self._has_next_states = 2 * rules.n_pairs <= limits.TABULATED_MOVES
 
-    positions = _from_table(Board.positions)
+    indices = _from_table(Board.indices)
     is_over = _from_table(Board.is_over)
     rewards = _from_table(Board.rewards)
     masks = _from_table(Board.masks)

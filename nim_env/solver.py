@@ -45,7 +45,7 @@ class Solution(UniformPolicy):
         ``heaps`` are positions, shape ``(..., n_heaps)``. The value of an illegal move is -inf.
         """
         legal = self.rules.action_mask(heaps)
-        next_indices = Board(self.rules).next_positions(np.asarray(self.rules.index(heaps))[..., None]) * legal
+        next_indices = Board(self.rules).next_indices(np.asarray(self.rules.index(heaps))[..., None]) * legal
         return np.where(legal, self.afterstates[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ class Solution(UniformPolicy):
         return (values == values.max(axis=-1, keepdims=True)).view(np.int8)
 
 
-def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
+def solve(rules: NimRules, discount: float = 1.0) -> Solution:
     """Returns the value of every move in every position under perfect play.
 
     Q(s, a) is the reward if the move ends the game. Otherwise it is -γ max Q(s′, ·), since one player's gain is
@@ -72,22 +72,22 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
 
     Args:
         rules: The game.
-        gamma: The discount per move, 0 to 1. Below 1 an earlier win is worth more. With a small discount the
+        discount: The discount γ per move, 0 to 1. Below 1 an earlier win is worth more. With a small discount the
             values of long games underflow to 0; with 0.5 this happens after about a thousand moves.
 
     Returns:
         The values, as a :class:`Solution`. As a policy it plays perfectly.
 
     Raises:
-        ValueError: If ``gamma`` is not between 0 and 1, or the game is too large (see :func:`iter_positions`).
+        ValueError: If ``discount`` is not between 0 and 1, or the game is too large (see :func:`iter_positions`).
     """
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must be between 0 and 1; got {gamma}")
+    if not 0 <= discount <= 1:
+        raise ValueError(f"discount must be between 0 and 1; got {discount}")
     batches = iter_positions(rules)  # refuses games that are too large
     afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
-            afterstates[batch.indices[layer]] = -gamma * best_value(batch, layer, afterstates)
+            afterstates[batch.indices[layer]] = -discount * best_value(batch, layer, afterstates)
     return Solution(rules, afterstates)
 
 
@@ -218,7 +218,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 def _position_batches(board: Board) -> Iterator[PositionBatch]:
     for indices, layers in board.layers():
         mask = board.masks(indices)
-        next_indices = (board.next_positions(indices[:, None]) * mask).astype(np.intp, copy=False)
+        next_indices = (board.next_indices(indices[:, None]) * mask).astype(np.intp, copy=False)
         yield PositionBatch(indices, board.heaps(indices), mask, next_indices, layers)
 
 

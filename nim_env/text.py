@@ -65,8 +65,8 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
     )
 
 
-def positions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
-    """Returns every position that is not over as a data set: a list of dictionaries that can be stored as JSON.
+def questions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
+    """Returns a data set with a question about every position that is not over, which can be stored as JSON.
 
     Args:
         rules: The game, with at most 26 heaps and at least one winning position.
@@ -82,13 +82,13 @@ def positions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
     return _data_set(rules, rules.all_positions()[1:], style)
 
 
-def winning_positions(
+def winning_questions(
     rules: NimRules, n: int, style: Style = "nim", *, seed: int | None = None
 ) -> list[dict[str, Any]]:
-    """Returns a sample of winning positions as a data set, for boards with too many positions to list.
+    """Returns a data set of questions about sampled winning positions, for boards with too many to list.
 
     The positions are the same as in :func:`nim_env.evaluation.sampled_mastery` with this ``n`` and ``seed``, and
-    the dictionaries have the same keys as in :func:`positions`.
+    the dictionaries have the same keys as in :func:`questions`.
 
     Args:
         rules: The game, with at most 26 heaps.
@@ -107,6 +107,7 @@ def winning_positions(
 
 
 def _data_set(rules: NimRules, heaps: NDArray[np.int64], style: Style) -> list[dict[str, Any]]:
+    """Returns a dictionary for each position. Raises ValueError if none of them is winning."""
     rows = []
     for sizes, wins in zip(heaps.tolist(), theory.winning_action_mask(rules, heaps), strict=True):
         moves = [rules.moves[action] for action in np.flatnonzero(wins)]

@@ -98,7 +98,7 @@ def test_what_is_no_move_is_told_apart(tmp_path, capsys):
         own = f"Move: {[*row['winning_moves'], 'A 1'][0]}"
         return [(own, "max_tokens"), (own, "content_filter"), "I give up.", "Move: Z 9", own][number % 5]
 
-    rows = {row["prompt"]: (row, number) for number, row in enumerate(text.positions(RULES))}
+    rows = {row["prompt"]: (row, number) for number, row in enumerate(text.questions(RULES))}
     location, metrics = run(nim("1-3-5"), mock(answer), tmp_path, temperature=0)
     kinds = np.arange(len(POSITIONS)) % 5
     expected = {name: (kinds == kind).mean() for kind, name in enumerate(("cut", "refused", "no_move", "illegal"))}
@@ -113,7 +113,7 @@ def test_samples_of_a_large_board_have_wilson_intervals_and_paired_differences(t
     rules = NimRules((30,) * 20, max_take=5)
     logs, wins = [], []
     for style, period in (("nim", 3), ("numbers", 4)):
-        rows = text.winning_positions(rules, 40, style, seed=5)
+        rows = text.winning_questions(rules, 40, style, seed=5)
         wins.append(np.arange(40) % period > 0)
         answers = {
             row["prompt"]: f"Move: {row['winning_moves'][0]}" if wins_it else "I do not know."

@@ -59,7 +59,7 @@ ROUTES = {
         "nim_env.envs.gym_env.NimEnv._get_info",
         "nim_env.envs._results.StepResult",
         "nim_env._internal.caching.StateCache",
-        "nim_env.board.Board.positions",
+        "nim_env.board.Board.indices",
         "nim_env.board.Board.is_over",
         "nim_env.board.Board.is_illegal",
         "nim_env.board.Board.rewards",
@@ -78,11 +78,11 @@ ROUTES = {
         "nim_env.envs.vector_env.NimVectorEnv._restart",
         "nim_env.envs.vector_env.NimVectorEnv._get_infos",
         "nim_env.envs.vector_env.NimVectorEnv._final_infos",
-        "nim_env.board.Board.positions",
+        "nim_env.board.Board.indices",
         "nim_env.board.Board.is_over",
         "nim_env.board.Board.rewards",
         "nim_env.board.Board.masks",
-        "nim_env.board.Board.next_positions",
+        "nim_env.board.Board.next_indices",
         "nim_env.board.Board.next_states",
         "nim_env.board.Board.states_after_reply",
         "nim_env.board.TabulatedBoard",
@@ -114,10 +114,10 @@ ROUTES = {
         "agents.vector_training.Step",
         "agents.vector_training.vector_episodes",
         "agents.vector_training.vector_steps",
+        "agents.vector_training.choose_actions",
         "agents.vector_training.copy_observed",
         "agents.vector_training.copy_final_observed",
-        "agents.vector_training.rows_of",
-        "agents.vector_training.with_rows",
+        "agents.vector_training.take_rows",
         "agents.vector_training.step_transitions",
         "agents.vector_training.own_turn_transitions",
         "agents.q_learning.QLearningAgent.act_batch",
@@ -139,16 +139,17 @@ ROUTES = {
         "nim_env.policies.policy_like.checked_player",
         "nim_env.board.Board.layers",
         "nim_env.board.Board.masks",
-        "nim_env.board.Board.next_positions",
+        "nim_env.board.Board.next_indices",
     ),
     "diagnosis": (
         "nim_env.evaluation.diagnosis",
         "nim_env.evaluation.diagnosis.decision.diagnose",
         "nim_env.evaluation.diagnosis.learner.Pairs",
         "nim_env.evaluation.diagnosis.learner.Learner",
-        "nim_env.evaluation.diagnosis.readings.first_reading",
+        "nim_env.evaluation.diagnosis.assumptions.Assumptions",
+        "nim_env.evaluation.diagnosis.inference.contradiction",
+        "nim_env.evaluation.diagnosis.inference.reward_size",
         "nim_env.evaluation.diagnosis.equations",
-        "nim_env.evaluation.diagnosis.equations.Reading",
         "nim_env.evaluation.diagnosis.equations.Equation",
         "nim_env.evaluation.diagnosis.equations.buggy_equations",
         "nim_env.evaluation.diagnosis.case.Target",
@@ -159,7 +160,7 @@ ROUTES = {
         "nim_env.evaluation.diagnosis.evidence.satisfies_bellman",
         "nim_env.evaluation.diagnosis.evidence.is_proven",
         "nim_env.evaluation.diagnosis.symptoms.first_symptom",
-        "nim_env.evaluation.diagnosis.readings.diagnosis_under_other_readings",
+        "nim_env.evaluation.diagnosis.alternatives.diagnosis_under_other_assumptions",
         "nim_env.evaluation.diagnosis.findings.Diagnosis",
     ),
     "check": (
@@ -212,14 +213,14 @@ def _n_statements(source):
 
 
 def findings(module):
-    """The names of findings, each with its meaning: the docstring of the constant, or its words in LISTED_BUGS."""
+    """The names of findings, each with its meaning: the docstring of the constant, or its words in KNOWN_BUGS."""
     documented = importlib.import_module(module)
     rows = ["| finding | means |", "|---|---|"]
     statements = ast.parse(inspect.getsource(documented)).body
     for statement, following in itertools.pairwise(statements):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
             name = statement.value.value
-            in_words = documented.LISTED_BUGS.get(name)
+            in_words = documented.KNOWN_BUGS.get(name)
             meaning = f"{in_words[0].upper()}{in_words[1:]}." if in_words else following.value.value
             rows.append(f"| `{name}` | {' '.join(meaning.split()).replace('``', '`')} |")
     return "\n".join(rows)

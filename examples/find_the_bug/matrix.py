@@ -314,7 +314,7 @@ def summary_of_bugs(counts: pd.DataFrame) -> list[str]:
         rate("listed bugs given a wrong name", listed, "wrong"),
         rate("unlisted bugs reported as no bug", outside, "told_no_bug"),
         rate("unlisted bugs given a name", outside, "wrong_for_sure"),
-        rate("unlisted bugs given a name, counting second readings", outside, "wrong"),
+        rate("unlisted bugs given a name, counting second possibilities", outside, "wrong"),
         rate("unlisted bugs with a witness", outside, "witness"),
         f"names per listed bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}",
     ]
@@ -338,7 +338,7 @@ def summary_of_styles(counts: pd.DataFrame) -> list[str]:
             rate("listed bugs given a wrong name", listed, "wrong"),
             rate("listed bugs reported as a bug", listed, "is_bug"),
             rate("unlisted bugs given a name", unlisted, "wrong_for_sure"),
-            rate("unlisted bugs given a name, counting second readings", unlisted, "wrong"),
+            rate("unlisted bugs given a name, counting second possibilities", unlisted, "wrong"),
             rate("unlisted bugs reported as a bug", unlisted, "is_bug"),
             rate("unlisted bugs undecided", unlisted, "is_undecided"),
             rate(

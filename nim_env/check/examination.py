@@ -54,12 +54,12 @@ def examine(name: str, options: Options) -> Entry:
     mastery, mistakes, diagnosis = assess(rules, policy, q_values, facts, is_mask_required=False)
     unanswered = _find_unanswered(player, policy)
     wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
-    result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
-    is_finite = q_values is not None and findings.NOT_FINITE not in diagnosis.findings
-    report = evaluation.report(rules, policy, player.state_values if is_finite else None, illegal_action="lose")
+    summary = _summary(faults, wrong_choices, diagnosis)
+    has_values = q_values is not None and findings.NOT_FINITE not in diagnosis.findings
+    state_values = player.state_values if has_values else None
+    report = evaluation.report(rules, policy, state_values, illegal_action="lose")
     if options.picture is not None:
-        place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
-        title = f"{Path(name).name}: {result}{place}"
+        title = _title(name, summary, has_wrong_code=bool(faults or wrong_choices))
         options.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return Entry(
         player=name,
@@ -70,10 +70,10 @@ def examine(name: str, options: Options) -> Entry:
         mistakes=len(mastery.mistake_indices),
         first_mistakes=mistakes,
         remarks=[*filter(None, [player.remark]), *_remarks(policy, unanswered)],
-        result=result,
-        bugs_in=bugs_in,
+        result=summary.result,
+        bugs_in=summary.bugs_in,
         findings=diagnosis.findings,
-        verdict=verdict,
+        verdict=summary.verdict,
     )
 
 
@@ -85,7 +85,7 @@ def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
 
 
 def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specification.Fault]:
-    """The faults in the functions of a program of the course. It gives unseen pairs the value 0."""
+    """Returns the faults in the functions of a program of the course, which gives unseen pairs the value 0."""
     is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not options.initial
     if player.make_player is None or not is_course:
         return []
@@ -94,7 +94,7 @@ def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specifica
 
 
 def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
-    """The values of a player in all positions; ``None`` if it has no values."""
+    """Returns the values of a player in all positions, or ``None`` if it has no values."""
     if player.values is None:
         return None
     with running_code_of(name, "when its values are queried"):
@@ -102,7 +102,7 @@ def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
 
 
 def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
-    """What the options and the player's file say about its training."""
+    """Returns what the options and the player's file say about its training."""
     earlier = None
     if player.is_trained:
         earlier = _values_everywhere(_load(name, options, round(_EARLIER_FRACTION * options.episodes)), name)
@@ -118,10 +118,18 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
     )
 
 
+class _Summary(NamedTuple):
+    """The conclusion of an examination, in the attributes of its entry in the report."""
+
+    result: str
+    bugs_in: list[str]
+    verdict: str
+
+
 def _summary(
     faults: list[specification.Fault], wrong_choices: list[str], diagnosis: evaluation.Diagnosis
-) -> tuple[str, list[str], str]:
-    """The result, the names of what the bugs were found in, and the verdict."""
+) -> _Summary:
+    """Returns the bugs in the player's functions, choice and values, or the diagnosis if there are none."""
     sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
     sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]
     bugs_in = [*dict.fromkeys(fault.function for fault in faults)]
@@ -131,8 +139,14 @@ def _summary(
         sentences.append(diagnosis.verdict)
         bugs_in += evaluation.distinct_findings(diagnosis.findings)
     if not sentences:
-        return diagnosis.result, [], diagnosis.verdict
-    return "bug", bugs_in, " ".join(sentences)
+        return _Summary(diagnosis.result, [], diagnosis.verdict)
+    return _Summary("bug", bugs_in, " ".join(sentences))
+
+
+def _title(name: str, summary: _Summary, *, has_wrong_code: bool) -> str:
+    """Returns the title of the picture, which names a function or the choice if that is wrong."""
+    place = f" in {summary.bugs_in[0]}" if has_wrong_code else ""
+    return f"{Path(name).name}: {summary.result}{place}"
 
 
 def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
@@ -198,6 +212,7 @@ class _Unanswered(NamedTuple):
 
 
 def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered:
+    """Finds the positions in which a player can fail to give a legal move."""
     is_unanswered = policy.probabilities[1:].sum(axis=1) < 1 - _ROUNDING
     if not is_unanswered.any():
         return _Unanswered(is_unanswered, "")
@@ -213,7 +228,10 @@ def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered
 def _wrong_choices(
     player: LoadedPlayer, policy: TabularPolicy, q_values: NDArray[Any] | None, unanswered: _Unanswered
 ) -> list[str]:
-    """What is wrong with the moves of a function, given its Q-values: no legal move, or not the best value."""
+    """Says what is wrong with the moves of a function, given its Q-values.
+
+    It gives no legal move, or a move that does not have the best value.
+    """
     if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
         return []
     plays = policy.probabilities[1:]
@@ -231,27 +249,29 @@ def _wrong_choices(
 
 
 def _starts_from_0(values: NDArray[Any]) -> str:
-    """A sentence about the choice if the values in the positions with a wrong choice suggest it, else nothing."""
+    """Returns a sentence about the choice if the values in the positions with a wrong choice suggest it."""
     sentence = " All its values there are 0 or below: the maximum of its choice starts from 0."
     return sentence if (values <= 0).all() else ""
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """The heap sizes of the first of some positions: the one with the fewest objects."""
+    """Returns the heap sizes of the first of some positions: the one with the fewest objects."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
 
 def _heaps_in_words(heaps: list[int]) -> str:
+    """Returns heap sizes as text, such as 1-3-5-7."""
     return "-".join(map(str, heaps))
 
 
 def _count_in_words(is_position: NDArray[np.bool_]) -> str:
+    """Returns a number of positions with the noun."""
     n = int(is_position.sum())
     return "1 position" if n == 1 else f"{n} positions"
 
 
 def _remarks(policy: TabularPolicy, unanswered: _Unanswered) -> Iterable[str]:
-    """Sentences about positions without a legal move, and about draws."""
+    """Yields sentences about positions without a legal move, and about draws."""
     sentence = unanswered.sentence
     if sentence:
         yield f"{sentence[0].upper()}{sentence[1:]}"

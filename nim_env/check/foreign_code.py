@@ -130,7 +130,7 @@ def _forget_modules_of_last_run() -> None:
 
 
 @contextlib.contextmanager
-def running_code_of(name: str, moment: str = "") -> Iterator[None]:
+def running_code_of(name: str, when: str = "") -> Iterator[None]:
     """A context for calling the code of a player, which prints nothing, gets no input, and imports its neighbors.
 
     For example::
@@ -140,14 +140,14 @@ def running_code_of(name: str, moment: str = "") -> Iterator[None]:
 
     Args:
         name: The player, as the command line names it.
-        moment: When the code runs, as error messages say it: "when it plays". Empty when it is imported.
+        when: When the code runs, as error messages say it: "when it plays". Empty when it is imported.
 
     Raises:
         PlayerError: If the code raises an error or calls ``sys.exit``. The message names the line.
     """
     file = name.partition(":")[0]
     with (
-        describing_errors(name, moment, others=(PlayerError, InvalidPolicyOutput)),
+        describing_errors(name, when, others=(PlayerError, InvalidPolicyOutput)),
         _imports_from_folder_of(file),
         contextlib.redirect_stdout(io.StringIO()),
         _replaced_in_sys("stdin", io.StringIO()),
@@ -169,7 +169,7 @@ def _imports_from_folder_of(file: str | Path) -> Iterator[None]:
 
 @functools.lru_cache
 def _folder_of(file: str) -> str:
-    """The folder of a file, with links resolved. It is cached, since a function is queried in every position."""
+    """Returns the folder of a file, with links resolved. Cached, since a function is queried in every position."""
     return os.path.dirname(os.path.realpath(file))
 
 

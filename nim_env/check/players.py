@@ -210,15 +210,7 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
         return LoadedPlayer(rules, policies.greedy(rules, candidate), lookup_function(candidate, rules))
     sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
     if sb3 is not None and isinstance(candidate, sb3.ModelPolicy):
-        model = policies.checked_policy(candidate, rules, name)
-        values = candidate.q_values or candidate.values
-        return LoadedPlayer(
-            rules,
-            model,
-            values,
-            discount=candidate.discount,
-            behavior_policy=candidate.behavior_policy,
-        )
+        return _player_of_model(candidate, rules, name)
     if isinstance(candidate, policies.Policy):
         return _player_of_policy(candidate, rules, name)
     choose, options = choice_of(candidate)
@@ -230,7 +222,19 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
     return LoadedPlayer(rules, policy, values, remark, initial=initial, make_player=player_factory(candidate))
 
 
+def _player_of_model(model: Any, rules: NimRules, name: str) -> LoadedPlayer:
+    """Makes a player of a model of Stable-Baselines3, with what its file says about the training."""
+    return LoadedPlayer(
+        rules,
+        policies.checked_policy(model, rules, name),
+        model.q_values or model.values,
+        discount=model.discount,
+        behavior_policy=model.behavior_policy,
+    )
+
+
 def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
+    """Makes a player of a dictionary of Q-values, which it plays greedily."""
     entries = entries_by_pair(q, rules, name)
     try:
         table, remark = q_table_of(entries, rules)
@@ -240,7 +244,7 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """A policy with its ``values``, or an agent with its ``q_values`` on the encoding of its training."""
+    """Makes a player of a policy with its ``values``, or of an agent with its ``q_values`` on its encoding."""
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
@@ -258,7 +262,7 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _policy_of_function(
     choose: Callable[..., Any], options: Mapping[str, bool], rules: NimRules, name: str
 ) -> policies.Policy:
-    """A function or method as a policy, called with these options. Its errors name the position."""
+    """Makes a policy of a function or method, called with these options. Its errors name the position."""
     required = required_parameters(choose)
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"

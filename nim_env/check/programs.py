@@ -27,20 +27,20 @@ def has_choice_method(thing: Any) -> bool:
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
-def players_in(things: Mapping[str, Any]) -> dict[str, Any]:
+def players_in(definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Finds the players that a file defines: a function ``choose_action``, and objects with a choice method.
 
     Args:
-        things: What the file defines, by name.
+        definitions: What the file defines, by name.
 
     Returns:
         The players by name. A player with two names is listed once.
     """
     players: dict[int, str] = {}
-    for name, thing in things.items():
+    for name, thing in definitions.items():
         if not inspect.isclass(thing) and (name == "choose_action" or has_choice_method(thing)):
             players.setdefault(id(thing), name)
-    return {name: things[name] for name in players.values()}
+    return {name: definitions[name] for name in players.values()}
 
 
 def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
@@ -64,11 +64,11 @@ def required_parameters(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
-def only_player(things: Mapping[str, Any], file: str) -> Any:
+def only_player(definitions: Mapping[str, Any], file: str) -> Any:
     """Finds the only player that a file defines.
 
     Args:
-        things: What the file defines, by name.
+        definitions: What the file defines, by name.
         file: The file, as the command line names it.
 
     Returns:
@@ -77,18 +77,18 @@ def only_player(things: Mapping[str, Any], file: str) -> Any:
     Raises:
         ValueError: If the file defines several players.
     """
-    players = players_in(things)
+    players = players_in(definitions)
     if len(players) > 1:
         first = next(iter(players))
         raise ValueError(f"{file} holds the players {', '.join(players)}: name one, as {file}:{first}")
     return next(iter(players.values()), None)
 
 
-def training_function(things: Mapping[str, Any], file: str) -> Callable[[int], Any]:
+def training_function(definitions: Mapping[str, Any], file: str) -> Callable[[int], Any]:
     """Finds the function ``train`` of a file that defines no player.
 
     Args:
-        things: What the file defines, by name.
+        definitions: What the file defines, by name.
         file: The file, as the command line names it.
 
     Returns:
@@ -97,9 +97,9 @@ def training_function(things: Mapping[str, Any], file: str) -> Callable[[int], A
     Raises:
         ValueError: If there is no such function, or if it needs other arguments.
     """
-    train = things.get("train")
+    train = definitions.get("train")
     if train is None:
-        classes = [thing for thing in things.values() if has_choice_method(thing)]
+        classes = [thing for thing in definitions.values() if has_choice_method(thing)]
         hint = how_to_name_a_player(classes[0], file) if classes else f"; name a function, as {file}:NAME"
         raise ValueError(f"{file} has no train(n) and no object with choose_action{hint}")
     required = required_parameters(train)
@@ -204,12 +204,12 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
 
 
 @contextlib.contextmanager
-def describing_errors(name: str, moment: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+def describing_errors(name: str, when: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """A context for running the code of a player, whose errors become a :class:`PlayerError`.
 
     Args:
         name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
-        moment: When the code runs, as :func:`describe_error` takes it.
+        when: When the code runs, as :func:`describe_error` takes it.
         others: Kinds of errors that pass unchanged.
 
     Raises:
@@ -220,16 +220,16 @@ def describing_errors(name: str, moment: str = "", others: tuple[type[Exception]
     except others:
         raise
     except (Exception, SystemExit) as error:
-        raise PlayerError(describe_error(error, name, moment)) from error
+        raise PlayerError(describe_error(error, name, when)) from error
 
 
-def describe_error(error: BaseException, name: str, moment: str) -> str:
+def describe_error(error: BaseException, name: str, when: str) -> str:
     """Describes an error that a program has raised.
 
     Args:
         error: The error.
         name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
-        moment: When the code ran, such as "at 0-0-1". Empty when it is imported, since the line says enough.
+        when: When the code ran, such as "at 0-0-1". Empty when it is imported, since the line says enough.
 
     Returns:
         The description without a period, such as ``nim.py, line 3: KeyError: 7 (at 0-0-1)``. It names the last
@@ -246,4 +246,4 @@ def describe_error(error: BaseException, name: str, moment: str) -> str:
     if isinstance(error, EOFError) and "reading a line" in said:
         what = "it asks for input"
     remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
-    return f"{place}: {what}{f' ({moment})' if moment else ''}{remedy}"
+    return f"{place}: {what}{f' ({when})' if when else ''}{remedy}"

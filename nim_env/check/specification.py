@@ -189,7 +189,7 @@ def _drawn_update(question: _Question, generator: random.Random) -> _Update:
 
 
 def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
-    """A call of ``get_q_value`` for a random action; ``None`` in the finished game, which has no actions."""
+    """Returns a call of ``get_q_value`` for a random action; ``None`` in the finished game, without actions."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -202,7 +202,7 @@ def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
 
 
 def _call_of_update_q_value(question: _Question, alpha: float, generator: random.Random) -> _ExpectedCall | None:
-    """A call of ``update_q_value`` for a random action; ``None`` in the finished game or if there is no alpha."""
+    """Returns a call of ``update_q_value`` for a random action, or ``None`` without an alpha or an action."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -214,7 +214,7 @@ def _call_of_update_q_value(question: _Question, alpha: float, generator: random
 
 
 def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
-    """A call of ``choose_action``; ``None`` in the finished game, in which every action is wrong."""
+    """Returns a call of ``choose_action``; ``None`` in the finished game, in which every action is wrong."""
     values = question.values
     if not values:
         return None
@@ -254,18 +254,18 @@ def _parameters_of(player: Any, function: str) -> Mapping[str, inspect.Parameter
 
 
 def _takes(parameters: Mapping[str, inspect.Parameter], n_arguments: int) -> bool:
-    """Whether a function can be called with this number of positional arguments."""
+    """Returns whether a function can be called with this number of positional arguments."""
     n_needed = sum(parameter.default is parameter.empty for parameter in parameters.values())
     return n_needed <= n_arguments <= len(parameters)
 
 
 def _call_options(parameters: Mapping[str, inspect.Parameter]) -> list[dict[str, bool]]:
-    """The keyword arguments with which a function is called: without exploration, and with it if it explores."""
+    """Returns the keyword arguments of the calls: one call without exploration, and one with it if it explores."""
     return [{"epsilon": False}, {"epsilon": True}] if "epsilon" in parameters else [{}]
 
 
 def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
-    """Whether ``epsilon`` switches exploration on and off. In other programs it is a probability."""
+    """Returns whether ``epsilon`` switches exploration on and off. In other programs it is a probability."""
     epsilon = parameters.get("epsilon")
     return epsilon is not None and epsilon.default in (True, False, epsilon.empty)
 
@@ -280,7 +280,7 @@ class _Trial(NamedTuple):
     is_corrected: bool  # the player gets a correct get_q_value
 
     def answer_of(self, player: Any) -> Any:
-        """The answer, or the exception that is raised. The answer of ``update_q_value`` is what it has stored."""
+        """Returns the answer, or the exception that is raised. For ``update_q_value`` it is what was stored."""
         _give_table(player, self.question.table, self.is_corrected)
         if not self.options:  # choose_action cannot be told not to explore
             _attempt(setattr, player, "epsilon", 0)
@@ -291,17 +291,17 @@ class _Trial(NamedTuple):
         return answer
 
     def accepts(self, answer: Any) -> bool:
-        """Whether an answer is right. While the player explores, every action is."""
+        """Returns whether an answer is right. While the player explores, every action is."""
         right = _actions(self.question.state) if self.options.get("epsilon") else self.call.right
         return any(_attempt(_is_right, answer, one) is True for one in right)
 
     def kind_of(self, answer: Any) -> _Kind:
-        """The kind of the fault if this answer is wrong."""
+        """Returns the kind of the fault if this answer is wrong."""
         name = "number" if isinstance(answer, int | float) else type(answer).__name__
         return _Kind(self.function, name, any(self.question.state))
 
     def fault(self, answer: Any) -> Fault:
-        """The fault of a wrong answer."""
+        """Returns the fault of a wrong answer."""
         prefix = "With get_q_value corrected, " if self.is_corrected else ""
         given = [str(list(self.question.state)), *map(str, self.call.arguments)]
         given += [f"epsilon={explores}" for explores in self.options.values()]
@@ -316,13 +316,13 @@ def _actions(state: State) -> list[Action]:
 
 
 def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
-    """A table with the values of a position in the order of its actions. ``None`` leaves a pair unseen."""
+    """Returns a table with the values of a position in the order of its actions. ``None`` leaves a pair unseen."""
     pairs = zip(_actions(state), values, strict=True)
     return {(state, action): value for action, value in pairs if value is not None}
 
 
 def _questions(generator: random.Random) -> list[_Question]:
-    """Positions with tables, from small to large.
+    """Returns positions with tables, from small to large.
 
     Positions of up to two objects have all tables of a few values, and random positions have random tables.
     """
@@ -351,7 +351,7 @@ def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False
 
 
 def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:
-    """The answer of a function, or the exception that it raises. A state is passed as a list, else as a tuple."""
+    """Returns what a function returns or raises. A state is passed as a list, and if that fails as a tuple."""
     try:
         return function(state, *arguments, **options)
     except TypeError as error:
@@ -361,12 +361,15 @@ def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **option
 
 
 def _is_right(answer: Any, right: Any) -> bool:
-    """Whether an answer is the right action, as any sequence, or nearly the right number; can raise errors."""
+    """Returns whether an answer is the right action, as any sequence, or nearly the right number.
+
+    An answer of another type can raise any error.
+    """
     return bool(tuple(answer) == right if isinstance(right, tuple) else abs(answer - right) < _TOLERANCE)
 
 
 def _stored_value(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
-    """The value that ``get_q_value`` should return."""
+    """Returns the value that ``get_q_value`` should return."""
     return player.q.get((tuple(state), tuple(action)), 0)
 
 
@@ -375,7 +378,7 @@ def _has_table_of_course(make_player: Callable[[], Any]) -> bool:
 
 
 def _has_another_table(player: Any) -> bool:
-    """Whether ``get_q_value`` finds an update that is not at the key of ``q`` that the course uses."""
+    """Returns whether ``get_q_value`` finds an update that is not at the key of ``q`` that the course uses."""
     state, action = [1, 0, 5, 2], (2, 1)  # neither sorted up nor down
     _give_table(player, {})
     read = getattr(player, "get_q_value", lambda *_: len(player.q))
@@ -387,11 +390,30 @@ def _has_another_table(player: Any) -> bool:
 
 def _exploration_fault(player: Any) -> str:
     """Says how often choose_action explores. The string is empty if that is right or cannot be judged."""
-    best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first
+    epsilon: Any = getattr(player, "epsilon", None)
+    others = _explored_actions(player)
+    is_known = isinstance(epsilon, int | float) and player.epsilon == epsilon  # the player can change it
+    if others is None or not is_known:
+        return ""
+    share, n_kinds = len(others) / _N_DRAWS, len({*others})
     n_others = len(_actions(_PILES)) - 1
+    is_random = n_kinds != 1 or share < 0.01  # a few draws can agree by chance
+    least = epsilon * n_others / (n_others + 1)  # if all actions are drawn, the best one is among them
+    if is_random and least - _SLACK <= share <= epsilon + _SLACK:
+        return ""
+    kinds = f"with {n_kinds} of the {n_others} others"
+    return f"choose_action explores in {share:.1%} of its moves, {kinds}; epsilon is {epsilon}"
+
+
+def _explored_actions(player: Any) -> list[str] | None:
+    """Makes many moves with exploration in one position, and returns those other than the best one.
+
+    Returns ``None`` if these moves cannot be judged: if one of them is not a pair, or if the player does not play
+    the best action when it does not explore.
+    """
+    best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first
     table = _table(_PILES, [0.5 if action == best else -0.5 for action in _actions(_PILES)])
     _give_table(player, table)
-    epsilon: Any = getattr(player, "epsilon", None)
 
     def choose(state: State, explores: bool) -> Any:
         player.q.update(table)
@@ -399,15 +421,6 @@ def _exploration_fault(player: Any) -> str:
 
     usual = _attempt(choose, _PILES, False)
     answers = [_attempt(choose, _PILES, True) for _ in range(_N_DRAWS)]
-    others = [repr(answer) for answer in answers if _attempt(_is_right, answer, best) is not True]
-    share = len(others) / _N_DRAWS
-    is_known = isinstance(epsilon, int | float) and player.epsilon == epsilon  # the player can change it
-    is_judged = is_known and _attempt(_is_right, usual, best) is True and {*map(type, answers)} <= {tuple, list}
-    if not is_judged:
-        return ""
-    is_random = len({*others}) != 1 or share < 0.01  # a few draws can agree by chance
-    least = epsilon * n_others / (n_others + 1)  # if all actions are drawn, the best one is among them
-    if is_random and least - _SLACK <= share <= epsilon + _SLACK:
-        return ""
-    kinds = f"with {len({*others})} of the {n_others} others"
-    return f"choose_action explores in {share:.1%} of its moves, {kinds}; epsilon is {epsilon}"
+    if _attempt(_is_right, usual, best) is not True or not {*map(type, answers)} <= {tuple, list}:
+        return None
+    return [repr(answer) for answer in answers if _attempt(_is_right, answer, best) is not True]

@@ -62,31 +62,43 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
     Raises:
         ValueError: If its dictionary belongs to another board.
     """
-    remark = ""
-    method = next((method for method in _METHODS if callable(getattr(player, method, None))), "")
+    method = next((method for method in _METHODS if callable(getattr(player, method, None))), None)
+    found = FoundValues(None)
     for attribute in _DICTIONARIES:
         dictionary = getattr(player, attribute, None)
-        if not isinstance(dictionary, Mapping) or not dictionary:
-            continue
-        entries = entries_by_pair(dictionary, rules, name)
-        try:
-            q_values, remark = q_table_of(entries, rules)
-        except (TypeError, ValueError) as error:
-            remark = f"Its values are not judged: {shorten(error, str)}."
-            continue
-        initial = _initial_value(getattr(player, method), entries, rules) if method else None
-        if initial and not remark:
-            q_values = _with_initial_value(q_values, initial, entries, rules)
-        return FoundValues(lookup_function(q_values, rules), remark, initial)
-    if method:
-        try:
-            with running_code_of(name, f"in {method}"):
-                q_values = _table_of_method(getattr(player, method), rules)
-        except PlayerError as error:
-            return FoundValues(None, f"Its values are not judged: {error}.")
-        return FoundValues(lookup_function(q_values, rules), f"Its values come from {method}.")
+        if isinstance(dictionary, Mapping) and dictionary:
+            found = _values_in_dictionary(dictionary, getattr(player, method or "", None), rules, name)
+            if found.values is not None:
+                return found
+    if method is not None:
+        return _values_by_method(player, method, rules, name)
     values = getattr(player, "values", None)
-    return FoundValues(values if callable(values) else None, remark)
+    return found._replace(values=values if callable(values) else None)
+
+
+def _values_in_dictionary(
+    dictionary: Mapping[Any, Any], method: Callable[..., Any] | None, rules: NimRules, name: str
+) -> FoundValues:
+    """Reads the values from a dictionary. Pairs that it lacks have the value that ``method`` returns for them."""
+    entries = entries_by_pair(dictionary, rules, name)
+    try:
+        q_values, remark = q_table_of(entries, rules)
+    except (TypeError, ValueError) as error:
+        return FoundValues(None, f"Its values are not judged: {shorten(error, str)}.")
+    initial = None if method is None else _initial_value(method, entries, rules)
+    if initial and not remark:
+        q_values = _with_initial_value(q_values, initial, entries, rules)
+    return FoundValues(lookup_function(q_values, rules), remark, initial)
+
+
+def _values_by_method(player: Any, method: str, rules: NimRules, name: str) -> FoundValues:
+    """Queries the player's method for every pair."""
+    try:
+        with running_code_of(name, f"in {method}"):
+            q_values = _table_of_method(getattr(player, method), rules)
+    except PlayerError as error:
+        return FoundValues(None, f"Its values are not judged: {error}.")
+    return FoundValues(lookup_function(q_values, rules), f"Its values come from {method}.")
 
 
 def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
@@ -169,7 +181,7 @@ def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDA
 
 
 def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: NimRules) -> float | None:
-    """The value of the first pair that a dictionary lacks, by the player's method; ``None`` if it is unknown."""
+    """Returns the value of the first pair that a dictionary lacks, by the player's method; ``None`` if unknown."""
     pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
     missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
     if missing is None:

@@ -69,10 +69,12 @@ class EnvConfig:
     @cached_property
     def start(self) -> Start:
         """How episodes begin: one of the four starts that :mod:`nim_env.envs._reply_distribution` describes."""
-        return "anywhere" if self.random_start else self.first_player or "agent"
+        if self.random_start:
+            return "random_position"
+        return "random_player" if self.first_player == "random" else self.first_player or "agent"
 
     def with_opponent(self, opponent: PolicyLike | OpponentPool) -> EnvConfig:
-        """The same options with another opponent."""
+        """Returns the same options with another opponent."""
         if self.opponent is None or opponent is None:
             raise ValueError(
                 f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; create a new environment to "
@@ -81,7 +83,7 @@ class EnvConfig:
         return replace(self, opponent=opponent)
 
     def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> EnvConfig:
-        """The options of one episode, in which ``reset_options`` override the arguments.
+        """Returns the options of one episode, in which ``reset_options`` override the arguments.
 
         Raises ValueError if ``reset_options`` has a key that is not ``allowed``, or keys that exclude each other.
         """
@@ -94,7 +96,7 @@ class EnvConfig:
 
 
 def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The indices of the positions ``options["heaps"]``, for the games in which ``is_reset`` is True.
+    """Returns the indices of the positions ``options["heaps"]``, for the games in which ``is_reset`` is True.
 
     ``heaps`` has one position for all games or one for each game. Raises ValueError if one of the games would
     start with empty heaps.
@@ -112,7 +114,7 @@ def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_
 
 
 def checked_action(action: Any, n_actions: int) -> int:
-    """``action`` as an int. Raises InvalidAction if it is not in the action space."""
+    """Returns ``action`` as an int. Raises InvalidAction if it is not in the action space."""
     try:
         number = checked_integer("action", action)
     except TypeError:

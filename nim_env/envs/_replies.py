@@ -43,14 +43,14 @@ class Replies:
 
     def check_start(self, start: Start) -> None:
         """Raises ValueError if the opponent can move first but every opening move would end the game."""
-        if start in ("opponent", "random") and not self._distribution.is_opening.any():
+        if start in ("opponent", "random_player") and not self._distribution.is_opening.any():
             raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
         """Draws the state in which the agent makes its first move, in a single game."""
-        if start == "anywhere":
-            return int(self.board.sample_positions(generator))
-        if start == "opponent" or (start == "random" and generator.random() < 0.5):
+        if start == "random_position":
+            return int(self.board.sample_indices(generator))
+        if start == "opponent" or (start == "random_player" and generator.random() < 0.5):
             return self.draw(self.board.new_game, results, generator)
         return self.board.full_heaps
 
@@ -70,11 +70,11 @@ class Replies:
         is_new = states == board.new_game
         after = np.where(is_new, board.full_heaps, states)
         is_moving = (states > 0) & (states < board.n_positions)
-        if start == "anywhere":
-            after[is_new] = board.sample_positions(generator, int(is_new.sum()))
+        if start == "random_position":
+            after[is_new] = board.sample_indices(generator, int(is_new.sum()))
         elif start == "opponent":
             is_moving |= is_new
-        elif start == "random":
+        elif start == "random_player":
             is_moving |= is_new & (uniforms >= 0.5)
             uniforms[is_new] = 2 * uniforms[is_new] - 1  # again uniform for the opponent's move, if it starts
         if self.policy is not None:
@@ -104,7 +104,7 @@ class FixedReplies(Replies):
                 self._distribution.weights(np.arange(part.start, part.stop, dtype=np.int64))
 
     def check_start(self, start: Start) -> None:
-        if start in ("opponent", "random"):
+        if start in ("opponent", "random_player"):
             self._cache[self.board.new_game]  # raises an error if there is no opening move
 
     def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:  # noqa: ARG002

@@ -4,8 +4,8 @@ An episode has one of four *starts*, which determine the state in which the agen
 
 - ``"agent"``: the agent moves first.
 - ``"opponent"``: the opponent moves first.
-- ``"random"``: either of them moves first, with equal probability.
-- ``"anywhere"``: the agent moves first, from a random position.
+- ``"random_player"``: either of them moves first, with equal probability.
+- ``"random_position"``: the agent moves first, from a random position.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nim_env.board import Board, States
 from nim_env.policies import Player, Policy
 from nim_env.policies.built_in import UniformPolicy
 
-Start: TypeAlias = Literal["agent", "opponent", "random", "anywhere"]
+Start: TypeAlias = Literal["agent", "opponent", "random_player", "random_position"]
 STARTS: tuple[Start, ...] = get_args(Start)
 
 ReplyList: TypeAlias = tuple[int, list[int], list[int], list[float] | None]
@@ -135,9 +135,9 @@ class ReplyLists:
         opened = self._new_lists(moving[-1:])
         # full heaps have as many slots as the opening moves, so both players start equally often
         both = concatenated([opened.map_items(lambda _, states: np.full_like(states, board.full_heaps)), opened])
-        either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
-        anywhere = AliasLists(np.array([board.full_heaps]), moving[:-1])
-        by_start = [_unchanged(moving[-2:-1]), opened, either, anywhere]  # in the order of STARTS
+        random_player = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
+        random_position = AliasLists(np.array([board.full_heaps]), moving[:-1])
+        by_start = [_unchanged(moving[-2:-1]), opened, random_player, random_position]  # in the order of STARTS
         return concatenated([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:

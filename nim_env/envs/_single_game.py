@@ -18,11 +18,17 @@ from nim_env.rendering import Display, view_of
 
 
 class SingleGame:
-    """The game of an environment: its board, its current state, and how it is rendered."""
+    """The game of an environment: its board, its current state, and how it is rendered.
+
+    Args:
+        config: The arguments of the environment.
+        render_mode: One of the render modes in ``metadata``, or ``None``.
+    """
 
     metadata: dict[str, Any]
 
-    def _set_up(self, config: EnvConfig, render_mode: str | None) -> None:
+    def __init__(self, config: EnvConfig, render_mode: str | None) -> None:
+        super().__init__()  # the base class of the library
         self.rules = config.rules
         self.encoding = config.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))

@@ -135,9 +135,8 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        super().__init__()
         rules = NimRules(heaps, max_take, misere)
-        self._set_up(EnvConfig(rules, observation, random_start, illegal_action), render_mode)
+        super().__init__(EnvConfig(rules, observation, random_start, illegal_action), render_mode)
         self._previous: StepResult  # before the last move
         self.agents: list[str] = []  # none before the first reset
         self._calls = 0  # the number of calls of reset and step, which agent_iter watches
@@ -168,7 +167,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
         if start is None and self._config.random_start:
-            start = int(self._board.sample_positions(self._np_random))
+            start = int(self._board.sample_indices(self._np_random))
         self._current = self._previous = self._results[self._board.full_heaps if start is None else start]
         self._to_play = 0
         self.agents = list(_PLAYERS)

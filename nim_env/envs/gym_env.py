@@ -172,7 +172,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
     ) -> None:
         rules = NimRules(heaps, max_take, misere)
         config = EnvConfig(rules, observation, random_start, illegal_action, opponent, first_player)
-        self._set_up(config, render_mode)
+        super().__init__(config, render_mode)
         self.observation_space = self.encoding.space
         self.action_space = Discrete(self._n_actions)
         self._is_self_play = opponent is None
@@ -301,7 +301,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         return self._render_game(self._to_play if self._is_self_play else None, self._last_states)
 
     def _get_info(self, result: StepResult) -> dict[str, Any]:
-        """The information that ``reset`` and ``step`` return."""
+        """Returns the information that ``reset`` and ``step`` return."""
         info = {"action_mask": result.action_mask.copy(), "illegal_action": result.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play

@@ -178,4 +178,4 @@ class _BeliefSearch:
         return played, positions[first], next_beliefs[first]
 
     def _after(self, positions: NDArray[np.intp], actions: NDArray[np.intp]) -> NDArray[np.intp]:
-        return self.board.next_positions(positions, actions).astype(np.intp, copy=False)
+        return self.board.next_indices(positions, actions).astype(np.intp, copy=False)

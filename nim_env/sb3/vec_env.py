@@ -80,23 +80,31 @@ class NimVecEnv(VecEnv):
         self._masks = self._mask_rows()
         listed = _list_infos(self._masks, infos)
         if "final_info" in infos:
-            final = infos["final_info"]
-            ended = infos["_final_info"].nonzero()[0]
-            masks = [self._finished_mask] * len(ended)  # of all ones, which is faster than a row for each
-            if truncated.any():
-                masks = final["action_mask"][ended]
-                masks.flags.writeable = False
-            final_infos = _list_infos(masks, final, ended)
-            are_illegal = final["illegal_action"][ended].tolist()
-            ends = zip(ended.tolist(), final_infos, are_illegal, infos["final_obs"][ended], strict=True)
-            for env, info, is_illegal, observation in ends:
-                info["illegal_action"] = is_illegal
-                info["terminal_observation"] = observation
-                self.reset_infos[env] = listed[env]
-                listed[env] = info
+            self._put_final_infos(listed, infos, has_truncated=bool(truncated.any()))
         for info, is_truncated in zip(listed, (truncated & ~terminated).tolist(), strict=True):
             info["TimeLimit.truncated"] = is_truncated
         return observations, rewards.astype(np.float32), terminated | truncated, listed
+
+    def _put_final_infos(
+        self, listed: list[dict[str, Any]], infos: dict[str, Any], *, has_truncated: bool
+    ) -> None:
+        """Puts the last infos of the episodes that have just ended into the list, as ``DummyVecEnv`` does.
+
+        The infos that they replace, of the episodes that have just begun, become the ``reset_infos``.
+        """
+        final = infos["final_info"]
+        ended = infos["_final_info"].nonzero()[0]
+        masks = [self._finished_mask] * len(ended)  # of all ones, which is faster than a row for each
+        if has_truncated:
+            masks = _read_only_rows(final["action_mask"][ended])
+        final_infos = _list_infos(masks, final, ended)
+        are_illegal = final["illegal_action"][ended].tolist()
+        ends = zip(ended.tolist(), final_infos, are_illegal, infos["final_obs"][ended], strict=True)
+        for env, info, is_illegal, observation in ends:
+            info["illegal_action"] = is_illegal
+            info["terminal_observation"] = observation
+            self.reset_infos[env] = listed[env]
+            listed[env] = info
 
     def _mask_rows(self) -> list[NDArray[np.int8]]:
         """Returns the masks as a list of read-only rows.
@@ -159,6 +167,7 @@ class NimVecEnv(VecEnv):
 
 
 def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
+    """Returns the rows of masks, which it makes read-only."""
     masks.flags.writeable = False
     return list(masks)
 

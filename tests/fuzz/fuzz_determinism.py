@@ -98,7 +98,7 @@ def all_digests():
     )
     large = NimRules((300, 301), max_take=3)  # how NumPy adds this many numbers depends on its version
     found["mastery"] = digest(evaluation.mastery(large, "random").expert)
-    found["solution"] = digest(solver.solve(rules, gamma=0.9).q_values(rules.all_positions()[1:]))
+    found["solution"] = digest(solver.solve(rules, discount=0.9).q_values(rules.all_positions()[1:]))
     found["match"] = digest(evaluation.play_match(rules, "expert", "random", games=500, seed=0).wins)
     found["sample"] = digest(evaluation.sampled_mastery(large, "random", seed=0).expert)
     return found

@@ -17,22 +17,22 @@ SEVERAL_BATCHES = NimRules((60, 120), misere=False)
 
 @few_examples
 @given(any_rules, st.sampled_from([0.0, 0.5, 0.9, 1.0]))
-def test_values_are_those_of_recursion(rules, gamma):
+def test_values_are_those_of_recursion(rules, discount):
     positions = rules.all_positions()
-    solution = solver.solve(rules, gamma)
+    solution = solver.solve(rules, discount)
     expected = np.full((rules.n_positions, rules.n_actions), -np.inf)
     for row, heaps in zip(expected, positions.tolist(), strict=True):
         for move, after in brute_force.moves(tuple(heaps), rules.max_take):
             rest = any(after) and brute_force.best_return(
-                tuple(sorted(after)), rules.max_take, rules.misere, gamma
+                tuple(sorted(after)), rules.max_take, rules.misere, discount
             )
-            row[rules.action(*move)] = -gamma * rest if any(after) else rules.terminal_reward
+            row[rules.action(*move)] = -discount * rest if any(after) else rules.terminal_reward
     np.testing.assert_allclose(solution.q_values(positions), expected, rtol=1e-12)
     values = np.append(-rules.terminal_reward, expected[1:].max(axis=1))  # in the empty position the game is over
     np.testing.assert_allclose(solution.values(positions), values, rtol=1e-12)
-    of_movers = np.append(rules.terminal_reward, -gamma * values[1:])  # to the player who has just moved there
+    of_movers = np.append(rules.terminal_reward, -discount * values[1:])  # to the player who has just moved there
     np.testing.assert_allclose(solution.afterstates[rules.index(positions)], of_movers, rtol=1e-12)
-    if gamma == 1:
+    if discount == 1:
         unfinished = positions[1:], rules.action_mask(positions[1:])
         expert = ExpertPolicy(rules).action_probabilities(*unfinished)
         np.testing.assert_array_equal(solution.action_probabilities(*unfinished), expert)
@@ -69,10 +69,10 @@ def test_games_of_many_heaps_and_of_one_large_heap():
     np.testing.assert_array_equal(solution.values(heaps) > 0, heaps[:, 0] % 4 != 0)
 
 
-@pytest.mark.parametrize("gamma", [1.5, math.nan])
-def test_a_bad_discount_is_named(gamma):
-    with pytest.raises(ValueError, match=f"gamma.*{gamma}"):
-        solver.solve(NimRules(), gamma)
+@pytest.mark.parametrize("discount", [1.5, math.nan])
+def test_a_bad_discount_is_named(discount):
+    with pytest.raises(ValueError, match=f"discount.*{discount}"):
+        solver.solve(NimRules(), discount)
 
 
 @pytest.mark.parametrize(

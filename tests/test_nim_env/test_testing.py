@@ -72,7 +72,7 @@ def test_the_default_minimum_is_95_percent():
     [
         (values_of(NimRules(RULES.heaps, misere=False)), {}, "opponent's reward"),
         (10 * values_of(RULES), {"rewards": (1, -1)}, "values reach 10"),
-        (values_of(RULES, gamma=0.8), {}, "discount of 0.80"),
+        (values_of(RULES, discount=0.8), {}, "discount of 0.80"),
         (np.zeros((RULES.n_positions, RULES.n_actions)), {}, "nothing was learned"),
     ],
 )
@@ -88,7 +88,7 @@ def test_other_rewards_are_no_bug():
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        (values_of(RULES, gamma=0.8), {"discount": 0.8}),
+        (values_of(RULES, discount=0.8), {"discount": 0.8}),
         (values_of(RULES, solver.best_response(RULES, "random")), {"opponent": "random"}),
     ],
 )

@@ -45,7 +45,7 @@ def reader(prompt):
 @given(any_rules)
 def test_who_plays_by_what_the_prompt_says_plays_perfectly(style, rules):
     assume(theory.is_winning(rules, rules.all_positions()[1:]).any())
-    answers = [(row["heaps"], reader(row["prompt"])) for row in text.positions(rules, style)]
+    answers = [(row["heaps"], reader(row["prompt"])) for row in text.questions(rules, style)]
     mastery = evaluation.mastery(rules, text.policy_of_answers(rules, answers))
     assert mastery.expert == 1
     assert mastery.champion
@@ -98,7 +98,7 @@ def test_verdicts_and_rewards(heaps, heap, count, is_chat):
 @given(any_rules)
 def test_every_position_is_a_row(rules):
     assume(theory.is_winning(rules, rules.all_positions()[1:]).any())
-    rows = text.positions(rules, "rules")
+    rows = text.questions(rules, "rules")
     assert json.loads(json.dumps(rows)) == rows
     assert [row["heaps"] for row in rows] == rules.all_positions()[1:].tolist()
     for row in rows:
@@ -110,7 +110,7 @@ def test_every_position_is_a_row(rules):
 
 def test_sampled_rows_are_the_positions_of_sampled_mastery():
     rules = NimRules((30,) * 20, max_take=5)
-    rows = text.winning_positions(rules, 50, seed=3)
+    rows = text.winning_questions(rules, 50, seed=3)
     heaps = np.array([row["heaps"] for row in rows])
     np.testing.assert_array_equal(heaps, evaluation.sampled_mastery(rules, "random", 50, seed=3).positions)
     assert all(row["won"] for row in rows)
@@ -136,7 +136,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="26 heaps"):
         text.describe(NimRules((1,) * 27), (1,) * 27)
     with pytest.raises(ValueError, match="Nim 1, misère play has no winning position"):
-        text.positions(NimRules((1,)))
+        text.questions(NimRules((1,)))
     for answer in (None, 3, b"Move: A 1"):
         with pytest.raises(TypeError, match="answer"):
             text.judge(RULES, (1, 2, 3), answer)

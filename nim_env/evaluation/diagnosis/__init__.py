@@ -5,14 +5,16 @@ the equation of its learner, whether or not the value itself is right yet. The p
 docs/how_the_diagnosis_works.md.
 
 :func:`diagnose`, in ``decision``, arranges what was given (``learner``). Values do not say how they were made,
-so a first reading is found (``readings``): the rewards, the initial value and the kind of target
-(``equations``). Under this reading, Bellman's equation and the equation of each bug give targets for each value
-(``case``), which explain the values or contradict them (``evidence``). One test after another then looks for a
-symptom of a bug (``symptoms``). If no test finds one, and the values have settled or every move is right, there
-is no bug. Otherwise other readings are tried, unless the user has excluded them (``readings`` again). If a
-correct learner can have the values under one of them, the diagnosis is undecided, and says what would decide. If
-not, the diagnosis is the bug, or to train longer. ``findings`` has all names and sentences, and ``thresholds``
-the numbers that decide.
+so something is assumed: the rewards, the initial value and the kind of target (``assumptions``). What the user did
+not pass is inferred from the values (``inference``). Under these assumptions, Bellman's equation and the equation
+of each known bug (``equations``) give targets for each value (``case``), which explain the values or contradict
+them (``evidence``). One test after another then looks for a symptom of a bug (``symptoms``). If no test finds one,
+and the values have settled or every move is right, there is no bug. Otherwise other assumptions are tried, unless
+the user has excluded them (``alternatives``). If a correct learner can have the values under one of them, the
+diagnosis is undecided, and says what would decide. If not, the diagnosis is the bug, or to train longer.
+
+``findings`` has the names of all that can be found, ``verdicts`` the sentences, and ``thresholds`` the numbers
+with which the diagnosis decides.
 
 :func:`diagnose_moves`, in ``moves``, judges a player that has no values. The package imports the game and the
 policies, and nothing else of the evaluation.

@@ -1,4 +1,4 @@
-"""The case that is judged: a learner under one reading, and what equations say about its values.
+"""The case that is judged: a learner under some assumptions, and what equations say about its values.
 
 The values come first, then the moves of both players, which decide which values come next, and last the targets of
 Bellman's equation and of each bug.
@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis.equations import Bootstrap, Equation, Reading, buggy_equations
+from nim_env.evaluation.diagnosis.assumptions import Assumptions
+from nim_env.evaluation.diagnosis.equations import Bootstrap, Equation, buggy_equations
 from nim_env.evaluation.diagnosis.learner import Bools, Floats, Learner, Pairs
 from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 
@@ -34,7 +35,7 @@ class Target(NamedTuple):
 
 
 class Bug(NamedTuple):
-    """A bug of the list: its name, its equation, and one of the targets of this equation."""
+    """A known bug: its name, its equation, and one of the targets of this equation."""
 
     name: str
     equation: Equation
@@ -43,17 +44,17 @@ class Bug(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A learner under one reading. All values and targets are in units of the larger reward.
+    """A learner under some assumptions. All values and targets are in units of the larger reward.
 
     There are N rows, one for each judged position, and P pairs of a position and a legal action.
 
     Attributes:
         learner: The learner.
-        reading: What is assumed about it.
+        assumptions: What is assumed about it.
     """
 
     learner: Learner
-    reading: Reading
+    assumptions: Assumptions
 
     @property
     def pairs(self) -> Pairs:
@@ -61,16 +62,16 @@ class Case:
         return self.learner.pairs
 
     @cached_property
-    def scaled(self) -> Reading:
-        """The reading in units of its larger reward."""
-        return self.reading.in_units()
+    def scaled(self) -> Assumptions:
+        """The assumptions in units of the larger reward."""
+        return self.assumptions.in_units()
 
     # The values, and which of them have been trained
 
     @cached_property
     def _table(self) -> Floats:
         """The values of all actions, float64 of shape ``(N, n_actions)``."""
-        return self.learner.action_values(self.reading) / self.reading.unit
+        return self.learner.action_values(self.assumptions) / self.assumptions.unit
 
     @cached_property
     def values(self) -> Floats:
@@ -118,10 +119,12 @@ class Case:
 
     @cached_property
     def _n_trained(self) -> Floats:
+        """The number of trained values of each row, shape ``(N,)``."""
         return self.pairs.sums(self.is_trained)
 
     @property
     def _is_visited(self) -> Bools:
+        """Whether a value of the same row has been trained, bool of shape ``(P,)``."""
         return (self._n_trained > 0)[self.pairs.row]
 
     # The moves of both players, which decide which values come next
@@ -143,21 +146,21 @@ class Case:
         return self.own_moves if self.learner.opponent is None else self.learner.opponent
 
     def _epsilon_greedy(self, exploration: float) -> Floats:
-        """The probability of each pair for a player who explores this often and otherwise plays a best move."""
+        """Returns the probability of each pair for a player who explores this often and else plays a best move."""
         n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.row]
         return (1 - exploration) * self.is_greedy / n_best + exploration / self.pairs.n_legal[self.pairs.row]
 
     def _misfit(self, exploration: float) -> float:
-        """The distance of the trained values from Bellman's targets by turn, with this exploration."""
+        """Returns the distance of the trained values from Bellman's targets by turn, with this exploration."""
         own_moves = self._epsilon_greedy(exploration)
         replies = own_moves if self.learner.opponent is None else self.learner.opponent
-        of_rows = self._means(own_moves) if self.reading.on_policy else self._maximum
+        of_rows = self._means(own_moves) if self.assumptions.on_policy else self._maximum
         samples = self.pairs.after(self.bellman.other_player, self.learner.discount * of_rows)
         targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(replies * samples))
         return float(np.abs(self.values - targets)[self.is_trained].sum())
 
     def _means(self, policy: Floats) -> Floats:
-        """The mean value of each row under a policy, shape ``(P,)`` in, ``(N,)`` out.
+        """Returns the mean value of each row under a policy, shape ``(P,)`` in, ``(N,)`` out.
 
         An illegal action loses. The policy makes one with the probability that is missing from a sum of 1.
         """
@@ -179,7 +182,7 @@ class Case:
 
     @cached_property
     def bugs(self) -> list[Bug]:
-        """All bugs of the list, one entry for each target of the bug's equation.
+        """All known bugs, one entry for each target of the bug's equation.
 
         A bug is left out if it does not change Bellman's equation for this learner.
         """
@@ -197,7 +200,7 @@ class Case:
         return [self._by_move(equation), by_turn] if self.learner.is_self_play else [by_turn]
 
     def _by_move(self, equation: Equation) -> Target:
-        """The target from the other player's next values. The rewards of both players have the same sum."""
+        """Returns the target from the other player's next values. Both players' rewards have the same sum."""
         both = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
         discount = self.learner.discount
         future = discount * (both - equation.sign * self._bootstraps[equation.bootstrap])
@@ -208,17 +211,13 @@ class Case:
         )
 
     def _by_turn(self, equation: Equation) -> Target:
-        """The target from the player's own next values, after a reply."""
+        """Returns the target from the player's own next values, after a reply."""
         pairs, replies = self.pairs, self.replies
         factor = self.learner.discount * equation.sign
         samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
         mean = pairs.sums(replies * samples)
         deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
-        low, high = np.full((2, len(mean)), self.scaled.initial_or_0)
-        # In self-play any reply came at some time. The ranges of on-policy learners are approximate, and as wide.
-        is_possible = (replies > 0) | self.learner.is_self_play | self.reading.on_policy
-        np.minimum.at(low, pairs.row[is_possible], samples[is_possible])
-        np.maximum.at(high, pairs.row[is_possible], samples[is_possible])
+        low, high = self._range_over_replies(samples)
         at_end = equation.last_mover
         target = Target(
             pairs.after(at_end, mean),
@@ -228,9 +227,21 @@ class Case:
         )
         return self._with_path_from_initial(equation, factor * self._first_bootstrap(equation.bootstrap), target)
 
+    def _range_over_replies(self, samples: Floats) -> tuple[Floats, Floats]:
+        """Returns the least and the largest sample after a possible reply, or the initial value if it is beyond.
+
+        ``samples`` has an entry for each reply, shape ``(P,)``, and the results have the shape ``(N,)``. In
+        self-play any reply came at some time. The ranges of on-policy learners are approximate, and as wide.
+        """
+        low, high = np.full((2, len(self.pairs.indices)), self.scaled.initial_or_0)
+        is_possible = (self.replies > 0) | self.learner.is_self_play | self.assumptions.on_policy
+        np.minimum.at(low, self.pairs.row[is_possible], samples[is_possible])
+        np.maximum.at(high, self.pairs.row[is_possible], samples[is_possible])
+        return low, high
+
     @cached_property
     def _bootstraps(self) -> dict[Bootstrap, Floats]:
-        """What each bootstrap takes of the values of each row: float64 of shape ``(N,)``, 0 for the empty one."""
+        """What each bootstrap takes of the values of each row: float64 of shape ``(N,)``, 0 for the first row."""
         bootstraps: dict[Bootstrap, Floats] = {
             "maximum": self._maximum,
             "maximum from 0": self._maximum.clip(0),
@@ -238,19 +249,19 @@ class Case:
             "minimum": -self.pairs.maxima(-self.values),
             "mean": self.pairs.sums(self.values) / self.pairs.n_legal,
         }
-        if self.reading.on_policy:
+        if self.assumptions.on_policy:
             bootstraps["own policy"] = self._means(self.own_moves)
         return bootstraps
 
     def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
-        """What a bootstrap takes of a position whose values are all initial ones."""
+        """Returns what a bootstrap takes of a position whose values are all initial ones."""
         initial = self.scaled.initial_or_0
         return max(initial, 0.0) if bootstrap == "maximum from 0" else initial
 
     def _with_path_from_initial(self, equation: Equation, first: float, target: Target) -> Target:
         """Widens the range of a target by the values on the path to it; ``first`` is the target at the start."""
         scaled, initial = self.scaled, self.scaled.initial_or_0
-        is_theorem = scaled.initial is not None and not self.reading.on_policy
+        is_theorem = scaled.initial is not None and not self.assumptions.on_policy
         is_exact = is_theorem and (first == initial or equation.sign == 0)  # else any return may come on the way
         any_return = [0.0, scaled.win, scaled.loss, equation.sign * scaled.win, equation.sign * scaled.loss]
         on_the_way = [initial] if is_exact else [initial, first, *any_return]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nim_env.evaluation.diagnosis import evidence, findings, thresholds
+from nim_env.evaluation.diagnosis import evidence, thresholds, verdicts
+from nim_env.evaluation.diagnosis.alternatives import diagnosis_under_other_assumptions
+from nim_env.evaluation.diagnosis.assumptions import Assumptions
 from nim_env.evaluation.diagnosis.case import Case
 from nim_env.evaluation.diagnosis.findings import Diagnosis
+from nim_env.evaluation.diagnosis.inference import contradiction, reward_size
 from nim_env.evaluation.diagnosis.learner import Learner, checked_values, first_undefined, judged_pairs
-from nim_env.evaluation.diagnosis.readings import diagnosis_under_other_readings, first_reading
 from nim_env.evaluation.diagnosis.symptoms import first_symptom
 from nim_env.policies import PolicyLike
 from nim_env.rules import NimRules
@@ -74,7 +76,7 @@ def diagnose(
     values_before = None if earlier is None else checked_values(rules, "earlier", earlier)
     values = checked_values(rules, "q_values", q_values)
     if undefined := first_undefined(rules, values):
-        return findings.not_finite(undefined)
+        return verdicts.not_finite(undefined)
     pairs = judged_pairs(rules)
     learner = Learner(
         pairs,
@@ -84,18 +86,23 @@ def diagnose(
         opponent=None if opponent is None else pairs.probabilities(opponent),
         behavior=None if behavior_policy is None else pairs.probabilities(behavior_policy),
     )
-    reading = first_reading(learner, rewards, initial, bool(is_on_policy))
-    if isinstance(reading, Diagnosis):
-        return reading
+    win, loss = (1.0, -1.0) if rewards is None else rewards
+    first_value = learner.initial if initial is None or not learner.has_action_values else float(initial)
+    assumptions = Assumptions(float(win), float(loss), first_value, bool(is_on_policy))
+    if found := contradiction(learner, assumptions):
+        return found
+    if rewards is None:
+        size = reward_size(learner)
+        assumptions = assumptions._replace(win=size, loss=-size)
     passed = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
-    return _decide(Case(learner, reading), {name for name, value in passed.items() if value is None})
+    return _decide(Case(learner, assumptions), {name for name, value in passed.items() if value is None})
 
 
 def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
-    """Decides between a correct learner under the first reading, one under another reading, and a bug.
+    """Decides between a correct learner under the first assumptions, one under others, and a bug.
 
     The first of these steps that finds something ends the diagnosis. ``not_passed`` are the arguments of
-    :func:`diagnose` that the user did not pass. Only these have other readings.
+    :func:`diagnose` that the user did not pass. Only these are varied for the other assumptions.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early
@@ -105,19 +112,19 @@ def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
             return correct
     elif suspected.result == "undecided":
         return suspected
-    return diagnosis_under_other_readings(case, not_passed, suspected) or suspected or _train_longer(case)
+    return diagnosis_under_other_assumptions(case, not_passed, suspected) or suspected or _train_longer(case)
 
 
 def _untrained(case: Case) -> Diagnosis | None:
-    """Values that never moved, unless a bug keeps all values where they start."""
+    """Looks for values that never moved, perhaps because a bug keeps them where they start."""
     if case.is_trained.any():
         return None
     stays = [bug for bug in case.bugs if np.all(bug.target.mean == case.scaled.initial)]
-    return findings.untrained(evidence.nearest_bug(case, stays))
+    return verdicts.untrained(evidence.nearest_bug(case, stays))
 
 
 def _only_sorted(case: Case) -> Diagnosis | None:
-    """Values of positions with sorted heaps alone, although the board has many others."""
+    """Looks for values of positions with sorted heaps alone, although the board has many others."""
     learner, pairs = case.learner, case.pairs
     if not learner.has_action_values:
         return None
@@ -126,46 +133,48 @@ def _only_sorted(case: Case) -> Diagnosis | None:
     for is_unsorted in ((steps < 0).any(axis=1), (steps > 0).any(axis=1)):  # not ascending, not descending
         is_enough = min(is_unsorted.sum(), is_trained.sum()) >= thresholds.MIN_COUNT
         if is_enough and not is_trained[is_unsorted].any():
-            return findings.sorted_only()
+            return verdicts.sorted_only()
     return None
 
 
 def _settled(case: Case) -> Diagnosis | None:
-    """Values that satisfy Bellman's equation."""
+    """Says that the values satisfy Bellman's equation, if they do."""
     if not evidence.satisfies_bellman(case):
         return None
     explores_always = False
     if case.learner.is_self_play and case.exploration == 1:
         by_move, by_turn = (evidence.share_explained(case, [target]) for target in case.targets)
         explores_always = by_turn > by_move
-    return findings.settled(_share_settled(case), case.reading.unit, explores_always)
+    return verdicts.settled(_share_settled(case), case.assumptions.unit, explores_always)
 
 
 def _plays_perfectly(case: Case) -> Diagnosis | None:
-    """Right moves, although not all values have settled. Of several best moves the player makes the first."""
+    """Says that every move is right, if it is. Of several best moves the player makes the first."""
     pairs = case.pairs
     can_win = pairs.sums(pairs.wins)[pairs.row] > 0
     best = np.flatnonzero(case.is_greedy)
     played = best[np.unique(pairs.row[best], return_index=True)[1]]
     if (can_win & ~pairs.wins)[played].any():
         return None
-    return findings.perfect_play(_share_settled(case), evidence.likely_bug(case))
+    return verdicts.perfect_play(_share_settled(case), evidence.likely_bug(case))
 
 
 def _train_longer(case: Case) -> Diagnosis:
-    """Values that show no bug and have not settled yet."""
+    """Says that the values show no bug and have not settled yet."""
     never = ""
     if not case.learner.is_self_play:
         never = "win" if case.values.max() <= 0 else "loss" if case.values.min() >= 0 else ""
     is_end_learned = bool(np.abs(case.last_moves - case.bellman.last_mover).min() <= thresholds.NEAR)
-    return findings.train_longer(_share_settled(case), never, is_end_learned, evidence.likely_bug(case))
+    return verdicts.train_longer(_share_settled(case), never, is_end_learned, evidence.likely_bug(case))
 
 
 def _share_settled(case: Case) -> float:
+    """Returns the fraction of the trained values that Bellman's equation explains."""
     return evidence.share_explained(case, case.targets)
 
 
 def _check_training(discount: float, rewards: tuple[float, float] | None, initial: float | None) -> None:
+    """Raises ValueError if the discount, the rewards or the initial value are impossible."""
     if not 0 <= discount <= 1:
         raise ValueError(f"discount must be between 0 and 1; got {discount!r}")
     if rewards is not None and not (np.isfinite(rewards).all() and rewards[0] > rewards[1]):
@@ -175,7 +184,10 @@ def _check_training(discount: float, rewards: tuple[float, float] | None, initia
 
 
 def _checked_on_policy(on_policy: bool | None, behavior_policy: PolicyLike | None) -> bool | None:
-    """Whether the learner is on-policy. It is if its behavior policy was given; ``None`` if this was not said."""
+    """Returns whether the learner is on-policy, or ``None`` if the user did not say.
+
+    It is on-policy if its behavior policy was given.
+    """
     if not (on_policy is None or isinstance(on_policy, bool | np.bool_)):
         raise ValueError(f"on_policy must be a bool or None; pass a policy as behavior_policy; got {on_policy!r}")
     if behavior_policy is None:

@@ -1,4 +1,4 @@
-"""What is assumed about a learner, and the equation that its values must satisfy: Bellman's, or a bug's.
+"""The equation that the values of a learner satisfy: Bellman's, or the equation of a bug.
 
 A learner moves each value toward a target that follows from its values of the next positions. Let s' be the
 position after action a in position s, m the reward of the player who takes the last object, o the reward of the
@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from nim_env.evaluation.diagnosis import findings
-from nim_env.rules import NimRules
 
 Bootstrap = Literal["maximum", "maximum from 0", "maximum over all", "minimum", "mean", "own policy"]
 """What an equation takes of the values of the next position. The maximum, the minimum and the mean are over legal
@@ -43,45 +42,8 @@ class Equation(NamedTuple):
     sign: float = 1.0
 
 
-class Reading(NamedTuple):
-    """What is assumed about a learner. The user can state it. What is not stated, the diagnosis infers.
-
-    Attributes:
-        win: The reward of a win.
-        loss: The reward of a loss.
-        initial: The value of a pair of position and action that was never updated. ``None`` if the values started
-            anywhere, as in a network.
-        on_policy: Whether the targets follow the learner's own moves; False for Q-learning.
-    """
-
-    win: float = 1.0
-    loss: float = -1.0
-    initial: float | None = 0.0
-    on_policy: bool = False
-
-    @property
-    def initial_or_0(self) -> float:
-        """The initial value, or 0 if it is not known."""
-        return self.initial or 0.0
-
-    @property
-    def unit(self) -> float:
-        """The size of the larger reward."""
-        return max(abs(self.win), abs(self.loss))
-
-    def in_units(self) -> Reading:
-        """Returns the reading in units of the larger reward, so no return exceeds 1."""
-        initial = None if self.initial is None else self.initial / self.unit
-        return self._replace(win=self.win / self.unit, loss=self.loss / self.unit, initial=initial)
-
-    def bellman(self, rules: NimRules) -> Equation:
-        """Returns Bellman's equation for this learner."""
-        last_mover, other_player = (self.loss, self.win) if rules.misere else (self.win, self.loss)
-        return Equation(last_mover, other_player, "own policy" if self.on_policy else "maximum")
-
-
 def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
-    """Returns what each bug makes of Bellman's equation, with the name of the bug.
+    """Returns what each known bug makes of Bellman's equation, with the name of the bug.
 
     A learner that drops a reward learns 0 instead, or it makes no update and the value stays at ``initial``. The
     opponent's reward is the other of the two rewards, or the learner's own reward with its sign changed.

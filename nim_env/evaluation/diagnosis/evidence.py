@@ -1,7 +1,7 @@
-"""How well values agree with the targets of an equation, and which bugs of the list they prove.
+"""How well values agree with the targets of an equation, and which known bugs they prove.
 
 The first part measures how far values lie from their targets, and which of them the targets cannot explain. The
-next part finds the bugs of the list that are proven, likely or nearest. The last part finds the witness, the value
+next part finds the known bugs that are proven, likely or nearest. The last part finds the witness, the value
 that shows a bug most clearly.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import findings, thresholds
+from nim_env.evaluation.diagnosis import thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Bug, Case, Target
 from nim_env.evaluation.diagnosis.equations import Equation
 from nim_env.evaluation.diagnosis.findings import Diagnosis, Witness
@@ -58,7 +58,7 @@ def share_explained(case: Case, targets: list[Target], among: Bools | None = Non
 
 
 def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
-    """Whether at least this share of the values lies nearer to a bug's target than to Bellman's.
+    """Returns whether at least this share of the values lies nearer to a bug's target than to Bellman's.
 
     Only values count whose two targets lie apart.
     """
@@ -71,7 +71,10 @@ def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> 
 
 
 def satisfies_bellman(case: Case) -> bool:
-    """Whether Bellman's equation explains the values, with the best moves near the end, and no bug does better."""
+    """Returns whether Bellman's equation explains the values, and no known bug explains them better.
+
+    It must explain all best moves near the end.
+    """
     is_tried = case.is_greedy & case.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
     is_off = is_tried & (distance(case, case.targets) > thresholds.APART)
     is_explained = share_explained(case, case.targets) >= thresholds.MIN_EXPLAINED and not is_off.any()
@@ -80,7 +83,7 @@ def satisfies_bellman(case: Case) -> bool:
     )
 
 
-# The bugs of the list
+# The known bugs
 
 
 def proven_bugs(case: Case) -> list[Bug]:
@@ -88,7 +91,7 @@ def proven_bugs(case: Case) -> list[Bug]:
 
     An on-policy learner has no maximum that can be wrong, and values of positions may belong to any policy.
     """
-    has_maximum = not case.reading.on_policy and case.learner.has_action_values
+    has_maximum = not case.assumptions.on_policy and case.learner.has_action_values
     return [
         bug
         for bug in case.bugs
@@ -107,7 +110,7 @@ def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
     distances = {bug.name: float(np.abs(values - bug.target.mean)[is_counted].sum()) for bug in bugs}
     limit = thresholds.TIE_FACTOR * min(distances.values()) + thresholds.ROUNDING
     names = [name for name, total in distances.items() if total <= limit]
-    return findings.listed_bugs(names, first_witness(case))
+    return verdicts.known_bugs(names, first_witness(case))
 
 
 def likely_bug(case: Case) -> Diagnosis | None:
@@ -152,7 +155,9 @@ def is_proven(case: Case, bug: Bug) -> bool:
 
 
 def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
-    """The first proof, from the number of values that only the bug can have made, and only Bellman's equation.
+    """Returns whether the first proof holds, from the number of values that only one of the two can have made.
+
+    ``n_for`` are the values that only the bug can have made, and ``n_against`` those of Bellman's equation only.
 
     If the initial value is itself a reward or lies beyond both, more of them are needed when replies are drawn.
     The range of a target is then only approximate, and it ends at the initial value.
@@ -163,7 +168,7 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
 
 
 def _explains_nearly_all(case: Case, bug: Target) -> bool:
-    """The second proof.
+    """Returns whether the second proof holds.
 
     From an initial value other than 0, a value may pass the target of the bug on its way to Bellman's target. Such
     a value does not count as evidence for the bug.
@@ -178,7 +183,10 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
 
 
 def _avoids_bellman(case: Case, bug: Target) -> bool:
-    """The third proof: no value has gone where only Bellman's equation leads, and this is not chance."""
+    """Returns whether the third proof holds: no value has gone where only Bellman's equation leads.
+
+    The proof needs enough of these values that this is not chance.
+    """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
     must_be_trained = case.must_be_trained
     is_up, is_down = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
@@ -195,14 +203,14 @@ def _avoids_bellman(case: Case, bug: Target) -> bool:
 
 
 def _from_initial(case: Case, targets: list[Target]) -> Floats:
-    """The means of targets minus the initial value, float64 of shape ``(n_targets, P)``."""
+    """Returns the means of targets minus the initial value, float64 of shape ``(n_targets, P)``."""
     return np.array([t.mean for t in targets]) - case.scaled.initial_or_0
 
 
 def _fits_better(
     case: Case, bug: Target, among: Bools, counts: Bools, min_explained: float, min_nearer: float
 ) -> bool:
-    """Whether a bug explains the values better than Bellman's equation does.
+    """Returns whether a bug explains the values better than Bellman's equation does.
 
     It must explain at least the fraction ``min_explained`` of the values in ``among``, and no less than Bellman's
     equation. At least the fraction ``min_nearer`` of the values that can tell the two apart must lie nearer to the
@@ -215,8 +223,8 @@ def _fits_better(
 
 
 def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
-    """Whether the last moves of a network lie near the reward of an equation: they are learned first."""
-    last_moves = case.learner.last_moves / case.reading.unit
+    """Returns whether the last moves of a network lie near the reward of an equation: they are learned first."""
+    last_moves = case.learner.last_moves / case.assumptions.unit
     is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
     return bool(equation.last_mover and is_near.mean() >= thresholds.MIN_EXPLAINED)
 
@@ -246,8 +254,8 @@ def first_witness(case: Case) -> Witness | None:
 
 
 def _witness(case: Case, pair: int) -> Witness:
-    """The value of a pair and the nearest of its targets, in the units in which the values were given."""
-    pairs, unit, value = case.pairs, case.reading.unit, float(case.values[pair])
+    """Returns the value of a pair and the nearest of its targets, in the units in which the values were given."""
+    pairs, unit, value = case.pairs, case.assumptions.unit, float(case.values[pair])
     means = (float(t.mean[pair]) + 0.0 for t in case.targets)  # without a negative zero
     target = min(means, key=lambda mean: abs(mean - value))
     heaps = tuple(pairs.positions[pairs.row[pair]].tolist())

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
-from nim_env.evaluation.diagnosis.equations import Reading
+from nim_env.evaluation.diagnosis.assumptions import Assumptions
 from nim_env.evaluation.diagnosis.findings import pair_in_words, position_in_words
 from nim_env.evaluation.diagnosis.thresholds import MAX_POSITIONS, MIN_COUNT
 from nim_env.policies import PolicyLike, tabulate
@@ -184,27 +184,30 @@ class Learner:
             return self.given[self.pairs.legal][self.pairs.is_last]
         return self.given[self.pairs.positions.sum(axis=1) == 1]
 
-    def action_values(self, reading: Reading) -> Floats:
-        """Returns the values of all actions under a reading, float64 of shape ``(N, n_actions)``.
+    def action_values(self, assumptions: Assumptions) -> Floats:
+        """Returns the values of all actions under some assumptions, float64 of shape ``(N, n_actions)``.
 
         A dictionary without an entry for a pair became a table with a 0 there; this 0 is read as the initial
         value. Values of positions become the values of the actions that lead there.
         """
         pairs = self.pairs
         if self.has_action_values:
-            has_learned_0 = 0 in (reading.win, reading.loss)  # then a 0 does not show that an entry is missing
+            has_learned_0 = 0 in (
+                assumptions.win,
+                assumptions.loss,
+            )  # then a 0 need not be a missing entry
             is_missing = pairs.legal & (self.given == 0) & (0.0 in self.possible_initials) & (not has_learned_0)
-            return np.where(is_missing, reading.initial_or_0, self.given)
-        bellman = reading.bellman(pairs.rules)
+            return np.where(is_missing, assumptions.initial_or_0, self.given)
+        bellman = assumptions.bellman(pairs.rules)
         of_next = -self.discount * self.given  # for the player who moves there
         if self.opponent is not None:
             samples = self.opponent * pairs.after(bellman.other_player, -of_next)
             of_next = pairs.table(samples, 0.0).sum(axis=1)
-        return pairs.table(pairs.after(bellman.last_mover, of_next), reading.loss)
+        return pairs.table(pairs.after(bellman.last_mover, of_next), assumptions.loss)
 
-    def largest_value(self, reading: Reading) -> float:
-        """Returns the size of the largest value of a legal action under a reading."""
-        return float(np.abs(self.action_values(reading)[self.pairs.legal]).max())
+    def largest_value(self, assumptions: Assumptions) -> float:
+        """Returns the size of the largest value of a legal action under some assumptions."""
+        return float(np.abs(self.action_values(assumptions)[self.pairs.legal]).max())
 
 
 def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nim_env import theory
-from nim_env.evaluation.diagnosis import findings, thresholds
+from nim_env.evaluation.diagnosis import thresholds, verdicts
 from nim_env.evaluation.diagnosis.findings import Diagnosis
 from nim_env.evaluation.diagnosis.learner import Bools, Floats
 from nim_env.policies import PolicyLike, tabulate
@@ -15,7 +15,7 @@ from nim_env.rules import NimRules
 
 
 def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
-    """Finds out what the mistakes of a player show about its training, if it has no values.
+    """Finds out what the mistakes of a player without values show about its training.
 
     Args:
         rules: The game.
@@ -28,24 +28,24 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
     """
     plays = tabulate(rules, policy, np.float64, illegal_action="lose").probabilities[1:]
     if n_illegal := int((plays.sum(axis=1) < 1 - thresholds.MAX_LOST_PROBABILITY).sum()):
-        return findings.no_mask(n_illegal)
+        return verdicts.no_mask(n_illegal)
     heaps = rules.all_positions()[1:]
     legal = rules.action_mask(heaps) > 0
     best = theory.winning_action_mask(rules, heaps) > 0
     is_choice = best.any(axis=1) & (legal & ~best).any(axis=1)
     if not ((plays * ~best).sum(axis=1) > thresholds.MIN_MISTAKE)[is_choice].any():
-        return findings.no_mistake()
+        return verdicts.no_mistake()
     best_in_other = theory.winning_action_mask(replace(rules, misere=not rules.misere), heaps) > 0
     is_swapped = is_choice & best_in_other.any(axis=1) & ~(best & best_in_other).any(axis=1)
     if _are_preferred(best_in_other[is_swapped], plays[is_swapped], legal[is_swapped]):
-        return findings.other_variant()
+        return verdicts.other_variant()
     if _are_preferred((legal & ~best)[is_choice], plays[is_choice], legal[is_choice]):
-        return findings.worst_moves()
-    return findings.mistakes_without_pattern()
+        return verdicts.worst_moves()
+    return verdicts.mistakes_without_pattern()
 
 
 def _are_preferred(moves: Bools, plays: Floats, legal: Bools) -> bool:
-    """Whether a player makes certain moves in nearly all of some positions, and not by chance.
+    """Returns whether a player makes certain moves in nearly all of some positions, and not by chance.
 
     All three arrays have a row for each of these positions: the moves, the probabilities of the player's moves,
     and the legal moves.

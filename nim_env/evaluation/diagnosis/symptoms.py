@@ -1,4 +1,4 @@
-"""The tests for bugs: each looks at the values for one symptom of a bug, under the reading of the case.
+"""The tests for bugs: each looks at the values for one symptom of a bug, under the assumptions of the case.
 
 A test returns the diagnosis of what it has found, or ``None`` if the values do not have its symptom. The tests are
 in the order in which they are made, except that the one for another discount, which has several steps, is last.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import evidence, findings, thresholds
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Case, Target
 from nim_env.evaluation.diagnosis.findings import Diagnosis
 from nim_env.evaluation.diagnosis.learner import Bools, Floats
@@ -30,41 +30,41 @@ def first_symptom(case: Case) -> Diagnosis | None:
         _last_moves_of_the_wrong_sign,
         _no_last_move,
         _other_discount,
-        _listed_bug,
+        _known_bug,
         _values_of_both_signs,
-        _unlisted_bug,
+        _unknown_bug,
     ]
     if case.scaled.initial is None:
-        tests = [_out_of_range, _listed_bug]
+        tests = [_out_of_range, _known_bug]
     return next(filter(None, (test(case) for test in tests)), None)
 
 
 def _out_of_range(case: Case) -> Diagnosis | None:
-    """Values larger than every return."""
-    unit, sizes = case.reading.unit, np.abs(case.values)
+    """Looks for values larger than every return."""
+    unit, sizes = case.assumptions.unit, np.abs(case.values)
     largest, max_share = max(thresholds.MAX_VALUE, abs(case.scaled.initial_or_0)), 0.0
     if case.scaled.initial is None:  # a network can overshoot, and a few of its values lie anywhere
         largest, max_share = thresholds.MAX_VALUE + thresholds.APART, 1 - thresholds.MIN_EXPLAINED
     if (sizes > largest).mean() <= max_share:
         return None
-    return findings.out_of_range(unit * sizes.max(), unit * sizes[case.pairs.is_last].max(), unit)
+    return verdicts.out_of_range(unit * sizes.max(), unit * sizes[case.pairs.is_last].max(), unit)
 
 
 def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
-    """Last moves on both sides of their initial value, although they all have one reward."""
-    return findings.both_signs("last moves") if min(_furthest_of_last_moves(case)) > thresholds.NEAR else None
+    """Looks for last moves on both sides of their initial value, although they all have one reward."""
+    return verdicts.mixed_signs("last moves") if min(_furthest_of_last_moves(case)) > thresholds.NEAR else None
 
 
 def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
-    """Last moves that have moved away from their initial value, although this is their reward, 0."""
+    """Looks for last moves that have moved away from their initial value, although this is their reward, 0."""
     furthest = case.last_moves[np.abs(case.last_moves).argmax()]
     if not (case.bellman.last_mover == case.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
         return None
-    return findings.other_reward(case.reading.unit * furthest)
+    return verdicts.other_reward(case.assumptions.unit * furthest)
 
 
 def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
-    """Last moves that have all moved away from their reward."""
+    """Looks for last moves that have all moved away from their reward."""
     toward, away = _furthest_of_last_moves(case)
     if toward > 0 or away <= thresholds.NEAR:
         return None
@@ -74,58 +74,58 @@ def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
         for bug in case.bugs
         if bug.name == findings.OPPONENTS_REWARD
     )
-    return findings.wrong_sign(is_opponents_reward)
+    return verdicts.wrong_sign(is_opponents_reward)
 
 
 def _furthest_of_last_moves(case: Case) -> tuple[float, float]:
-    """How far last moves have moved from their initial value at most, toward their reward and away from it."""
+    """Returns how far last moves have moved at most, toward their reward and away from it."""
     initial = case.scaled.initial_or_0
     progress = (case.last_moves - initial) * np.sign(case.bellman.last_mover - initial)
     return progress.max(), -progress.min()
 
 
 def _no_last_move(case: Case) -> Diagnosis | None:
-    """Last moves that were never updated, although each game of self-play has one."""
+    """Looks for last moves that were never updated, although each game of self-play has one."""
     is_trained, reward = case.is_trained, case.bellman.last_mover
     can_be_trained = case.learner.is_self_play and reward != case.scaled.initial
     if not can_be_trained or is_trained[case.pairs.is_last].any() or is_trained.sum() < thresholds.MIN_COUNT:
         return None
-    return findings.listed_bugs([findings.LAST_MOVER_DROPPED])
+    return verdicts.known_bugs([findings.LAST_MOVER_DROPPED])
 
 
-def _listed_bug(case: Case) -> Diagnosis | None:
-    """Values that satisfy the equation of a bug of the list."""
+def _known_bug(case: Case) -> Diagnosis | None:
+    """Looks for a known bug whose equation the values satisfy."""
     return evidence.nearest_bug(case, evidence.proven_bugs(case))
 
 
 def _values_of_both_signs(case: Case) -> Diagnosis | None:
-    """Values on both sides of 0, although one of the rewards is 0."""
+    """Looks for values on both sides of 0, although one of the rewards is 0."""
     scaled, values = case.scaled, case.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
     is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values have the other sign
     if 0 not in (scaled.win, scaled.loss) or not has_both_signs or not is_between:
         return None
-    return findings.both_signs("values")
+    return verdicts.mixed_signs("values")
 
 
-def _unlisted_bug(case: Case) -> Diagnosis | None:
-    """A bug without a name: values that Bellman's equation cannot have made, or that do not move."""
+def _unknown_bug(case: Case) -> Diagnosis | None:
+    """Looks for values that Bellman's equation cannot have made, or that do not move: a bug without a name."""
     is_impossible = evidence.contradicts(case, case.targets).sum() >= evidence.min_contradictions(case)
     if not is_impossible and _n_stuck(case) < thresholds.MIN_COUNT:
         return None
     nearest = evidence.likely_bug(case)
-    return findings.unlisted_bug(nearest.findings if nearest else (), evidence.first_witness(case))
+    return verdicts.unknown_bug(nearest.findings if nearest else (), evidence.first_witness(case))
 
 
 def _n_stuck(case: Case) -> int:
-    """The number of best moves near the end that were off their targets earlier too, and have not moved.
+    """Returns the number of best moves near the end that are off their targets and have not moved.
 
     Another value of their position must have moved meanwhile: if none has, exploration has ended.
     """
     learner = case.learner
-    if learner.earlier is None or learner.earlier.ndim != learner.given.ndim or case.reading.on_policy:
+    if learner.earlier is None or learner.earlier.ndim != learner.given.ndim or case.assumptions.on_policy:
         return 0
-    before = Case(replace(learner, given=learner.earlier, earlier=None), case.reading)
+    before = Case(replace(learner, given=learner.earlier, earlier=None), case.assumptions)
     change = np.abs(case.values - before.values)
     is_stuck = change < thresholds.MIN_CHANGE
     is_stuck &= case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
@@ -134,7 +134,7 @@ def _n_stuck(case: Case) -> int:
 
 
 def _is_off(case: Case) -> Bools:
-    """Which trained best moves are off their targets, although another move of their position was tried."""
+    """Returns which trained best moves are off their targets, if another move of their position was tried."""
     pairs = case.pairs
     is_tried = pairs.sums(case.is_trained & ~case.is_greedy)[pairs.row] > 0
     is_off = evidence.distance(case, case.targets) > thresholds.APART
@@ -142,38 +142,42 @@ def _is_off(case: Case) -> Bools:
 
 
 def _other_discount(case: Case) -> Diagnosis | None:
-    """Bellman's equation with a discount other than the given one.
+    """Looks for a discount other than the given one with which Bellman's equation holds.
 
     The last moves must have reached their reward, since all other values depend on them. If the rewards seem
     smaller than 1, and the discount smaller by the same factor, the learner never finds its old value.
     """
-    fitted = _fitted_discount(case) if _have_last_moves_arrived(case) else None
+    unit, given = case.assumptions.unit, case.learner.discount
+    fitted = _fitted_discount(_shown_discounts(case), given) if _have_last_moves_arrived(case) else None
     if fitted is None:
         return None
     discount, step = fitted
-    unit, given = case.reading.unit, case.learner.discount
     if unit < 1 and _are_same(discount, unit * given):
-        return findings.old_value_ignored(unit)
-    return findings.other_discount(discount, step, given)
+        return verdicts.old_value_ignored(unit)
+    return verdicts.other_discount(discount, step, given)
 
 
-def _fitted_discount(case: Case) -> tuple[float, str] | None:
-    """A discount that most values agree on, and whether it is per move or per own turn.
-
-    ``None`` if there is none, or if the values fit the given one.
-    """
+def _shown_discounts(case: Case) -> dict[str, Floats]:
+    """Returns the discounts that the values show, per move and per own turn, if there are enough of them."""
     given = case.learner.discount
+    steps = ("move", "own turn") if case.learner.is_self_play else ("own turn",)
     targets_at_0 = case.targets_of(case.bellman._replace(sign=0.0))
     targets_at_1 = case.targets_of(case.bellman._replace(sign=1 / given if given else 1.0))
-    steps = ("move", "own turn") if case.learner.is_self_play else ("own turn",)
-    shown = [
-        (step, _discounts(case, at_0, at_1))
+    shown = {
+        step: _discounts(case, at_0, at_1)
         for step, at_0, at_1 in zip(steps, targets_at_0, targets_at_1, strict=True)
-    ]
-    enough = [(step, discounts) for step, discounts in shown if len(discounts) >= thresholds.MIN_COUNT]
-    if any(_is_given(discounts, given) for _, discounts in enough):
+    }
+    return {step: discounts for step, discounts in shown.items() if len(discounts) >= thresholds.MIN_COUNT}
+
+
+def _fitted_discount(shown: dict[str, Floats], given: float) -> tuple[float, str] | None:
+    """Returns a discount that most values agree on, and whether it is per move or per own turn.
+
+    Returns ``None`` if there is none, or if the values fit the given one.
+    """
+    if any(_is_given(discounts, given) for discounts in shown.values()):
         return None
-    for step, discounts in enough:
+    for step, discounts in shown.items():
         typical = float(np.median(discounts))
         is_discount = thresholds.SAME_DISCOUNT < typical < 1 + thresholds.SAME_DISCOUNT
         if is_discount and _are_same(discounts, typical).mean() >= thresholds.MIN_EXPLAINED:
@@ -182,21 +186,24 @@ def _fitted_discount(case: Case) -> tuple[float, str] | None:
 
 
 def _have_last_moves_arrived(case: Case) -> bool:
-    """Whether most of the last moves that were trained have reached their reward."""
+    """Returns whether most of the last moves that were trained have reached their reward."""
     last = case.values[case.is_trained & case.pairs.is_last]
     n_arrived = _are_same(last, case.bellman.last_mover).sum()
     return bool(n_arrived >= max(1, thresholds.MIN_NEARER * len(last)))
 
 
 def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
-    """The discount that each value shows. A target is linear in it, so two targets are enough, for 0 and 1."""
+    """Returns the discount that each value shows.
+
+    A target is linear in the discount, so two targets are enough, for 0 and for 1.
+    """
     slope = at_1.mean - at_0.mean
     is_judged = case.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
     return (case.values - at_0.mean)[is_judged] / slope[is_judged]
 
 
 def _is_given(discounts: Floats, given: float) -> bool:
-    """Whether most values show the given discount, or their median does. An own turn is two moves."""
+    """Returns whether most values show the given discount, or their median does. An own turn is two moves."""
     return any(
         _are_same(discounts, discount).mean() >= thresholds.MAJORITY
         or _are_same(float(np.median(discounts)), discount)
@@ -205,4 +212,5 @@ def _is_given(discounts: Floats, given: float) -> bool:
 
 
 def _are_same(discounts: Any, discount: float) -> Any:
+    """Returns which discounts are the same as another one."""
     return np.abs(discounts - discount) < thresholds.SAME_DISCOUNT

@@ -1,0 +1,173 @@
+"""The other assumptions about a learner that its values allow, tried after the values have been judged.
+
+The question is whether a correct learner with other rewards, another initial value or on-policy targets could have
+the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
+from nim_env.evaluation.diagnosis.assumptions import Assumptions
+from nim_env.evaluation.diagnosis.case import Case
+from nim_env.evaluation.diagnosis.findings import Diagnosis
+from nim_env.evaluation.diagnosis.symptoms import first_symptom
+
+
+def diagnosis_under_other_assumptions(
+    case: Case, not_passed: set[str], suspected: Diagnosis | None
+) -> Diagnosis | None:
+    """Returns an undecided diagnosis if a correct learner under other assumptions can have the values.
+
+    Args:
+        case: The case under the first assumptions.
+        not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these are varied.
+        suspected: The diagnosis of a bug under the first assumptions. ``None`` if no bug was found.
+
+    Returns:
+        The diagnosis with the first of these assumptions as its premise; ``None`` if there are none.
+    """
+    for assumptions, premise in _alternatives(case, not_passed):
+        other = Case(case.learner, assumptions)
+        is_right = evidence.satisfies_bellman(other) and first_symptom(other) is None
+        if suspected is None:
+            found = _correct(case, other, premise) if is_right else None
+        else:
+            found = None if is_right else _other_bug(other, premise, suspected)
+            found = found or _correct_instead_of_bug(case, other, premise, suspected)
+        if found is not None:
+            return found
+    return None
+
+
+def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumptions, str]]:
+    """Yields other assumptions that the values hint at, each with its premise, which says what decides."""
+    first, unit = case.assumptions, case.assumptions.unit
+    size = max(case.learner.largest_value(first), unit)
+    if "rewards" in not_passed:
+        if size > thresholds.MAX_VALUE * unit:
+            yield first._replace(win=size, loss=-size), verdicts.if_rewards_are_larger(size, unit)
+        for win, loss in ((size, 0.0), (0.0, -size)):
+            yield first._replace(win=win, loss=loss), verdicts.if_one_reward_is_0(win, loss)
+    if "initial" in not_passed and first.initial is not None:
+        for initial in _other_initials(case):
+            yield first._replace(initial=initial), verdicts.if_values_start_at(initial)
+    if "on_policy" in not_passed:
+        yield first._replace(on_policy=True), verdicts.if_on_policy()
+
+
+def _other_initials(case: Case) -> list[float]:
+    """Returns other initial values that the values hint at."""
+    initials, unit = case.learner.possible_initials, case.assumptions.unit
+    outside = evidence.contradicts(case, case.targets)
+    is_above = np.all([case.values > target.high for target in case.targets], axis=0)
+    n_above = (outside & is_above).sum()
+    n_below = outside.sum() - n_above
+    is_enough = max(n_above, n_below) >= thresholds.MIN_COUNT or (outside & case.pairs.is_last).any()
+    if is_enough and not min(n_above, n_below):
+        # all of these values lie on the same side of their range, so they may have started on that side
+        initials = [*initials, unit if n_above else -unit]
+    return [initial for initial in dict.fromkeys(initials) if initial != case.assumptions.initial]
+
+
+def _correct(case: Case, other: Case, premise: str) -> Diagnosis | None:
+    """Returns the diagnosis that the learner may be correct, if no bug is suspected."""
+    return verdicts.undecided(premise, findings.BELLMAN) if _can_be_correct(case, other, set()) else None
+
+
+def _correct_instead_of_bug(case: Case, other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | None:
+    """Returns the diagnosis that the learner may be correct, and otherwise has the suspected bug."""
+    is_possible = _can_be_correct(case, other, set(suspected.findings))
+    return verdicts.undecided(premise, otherwise=suspected) if is_possible else None
+
+
+def _other_bug(other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | None:
+    """Returns the diagnosis that the learner has either the suspected bug or another known one.
+
+    Rewards other than 1 and -1 can make a correct learner look as if it had one of a few bugs. If one of these is
+    suspected, and the values show a known bug under the other assumptions too, the two bugs are the two answers.
+    """
+    names = set(suspected.findings)
+    if not names & _seeming_bugs(other):
+        return None
+    bug = first_symptom(other) or evidence.likely_bug(other)
+    if bug is None or not findings.KNOWN_BUGS.keys() - names >= set(bug.findings):
+        return None
+    return verdicts.undecided(premise, *suspected.findings, otherwise=bug)
+
+
+def _seeming_bugs(other: Case) -> set[str]:
+    """Returns the bugs that a correct learner with these rewards seems to have if one assumes 1 and -1."""
+    if 0 in (other.scaled.win, other.scaled.loss):
+        return {findings.LAST_MOVER_DROPPED, findings.OTHER_PLAYER_DROPPED}
+    return {findings.OUT_OF_RANGE}
+
+
+def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
+    """Returns whether a correct learner under other assumptions can have the values.
+
+    ``suspected`` are the names of the bugs that are suspected under the first assumptions.
+    """
+    # If replies are drawn, ranges are only approximate, so values of a correct learner may lie outside.
+    draws = other.learner.opponent_draws
+    max_share = 1 - thresholds.MIN_EXPLAINED if draws else thresholds.MAX_CONTRADICTING
+    if evidence.contradicts(other, other.targets).sum() > max_share * other.is_trained.sum():
+        return False
+    if 0 in (other.scaled.win, other.scaled.loss):
+        return _can_have_a_reward_of_0(other, suspected)
+    if not _has_learned_a_last_move(other):
+        return False
+    if other.assumptions.on_policy:
+        return _can_be_on_policy(case, other, suspected)
+    # Larger rewards and another initial value move the targets of a bug as well as those of Bellman's equation. If
+    # the values prove the suspected bug under these assumptions too, it does not depend on them.
+    return not any(evidence.is_proven(other, bug) for bug in other.bugs if bug.name in suspected)
+
+
+def _can_have_a_reward_of_0(other: Case, suspected: set[str]) -> bool:
+    """Returns whether rewards of which one is 0 can be the reason why a bug is suspected.
+
+    A reward of 0 teaches the same as a reward that is dropped, so it always explains this suspicion. It can look
+    like another known bug too, such as a maximum that starts from 0. But then all returns have one sign, so
+    values of both signs rule it out. Findings other than the known bugs, such as values out of range, do not come
+    from a reward of 0, and without a suspicion there is nothing to explain.
+    """
+    values = other.values
+    has_both_signs = values.min() < -thresholds.NEAR and values.max() > thresholds.NEAR
+    is_known = bool(suspected & findings.KNOWN_BUGS.keys())
+    return bool(suspected & _seeming_bugs(other)) or (is_known and not has_both_signs)
+
+
+def _has_learned_a_last_move(other: Case) -> bool:
+    """Returns whether a last move has left the assumed initial value.
+
+    Each game of self-play ends with a last move, so these are learned first. If none has left this value, while
+    others have, the values did not start there. Against an opponent, the learner may never have made a last move.
+    """
+    initial = other.scaled.initial_or_0
+    if not other.learner.is_self_play or other.bellman.last_mover == initial:
+        return True
+    progress = np.abs(other.last_moves - initial).max()
+    return bool(progress >= thresholds.NEAR)
+
+
+def _can_be_on_policy(case: Case, other: Case, suspected: set[str]) -> bool:
+    """Returns whether targets that follow the learner's own moves can be the reason why a bug is suspected.
+
+    An on-policy learner takes a mean over its own moves instead of the maximum. Only a bug that changes the
+    maximum looks like this. Its name is doubted if the on-policy equation explains more of the values than this
+    bug and than the maximum do. A bug without a name is suspected because values lie outside their range or stay
+    off their targets, and both are judged by the maximum. A mean over moves that change during training has
+    another target and no such range, so an on-policy learner can have these values.
+    """
+    if suspected == {findings.UNKNOWN_BUG}:
+        return True
+    bugs = [bug for bug in other.bugs if bug.name in suspected]
+    if all(bug.equation.bootstrap in ("maximum", "own policy") for bug in bugs):
+        return False
+    of_bugs = [evidence.share_explained(other, [bug.target]) for bug in bugs]
+    of_maximum = evidence.share_explained(case, case.targets)
+    return evidence.share_explained(other, other.targets) > max(of_maximum, *of_bugs)
