@@ -138,7 +138,7 @@ class Roster:
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """Returns the joined lists of everyone, or ``None`` if an opponent is queried or the lists are too large."""
+        """Returns the joined lists of everyone; ``None`` if an opponent is queried or they are too large."""
         if start not in self._joined_lists:
             self._joined_lists[start] = self._joined(start)
         return self._joined_lists[start]
