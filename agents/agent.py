@@ -217,7 +217,7 @@ class Agent(ABC):
         raise error(f"{name} must be an integer in {self.action_space}; got {action!r}")
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Called by :func:`train` after each training episode, even if an error has interrupted the episode.
+        """Ends an episode. Training calls it after each one, even if an error has interrupted the episode.
 
         By default it does nothing. An agent that learns from whole episodes (Monte Carlo) collects the transitions
         in :meth:`update` and learns from them here. An agent that overrides this method can be trained only in

@@ -101,11 +101,12 @@ class QLearningAgent(TabularAgent):
             masks = np.ones((n, self.n_actions)) if action_masks is None else np.asarray(action_masks)
             return uniform_choice(masks != 0, random(n)) + self.first_action
         values = self._legal_values(observations, action_masks)
+        # the choices of each observation are the actions with at least this value
         thresholds = np.maximum.reduce(values, initial=BELOW_LEGAL)
-        uniforms = np.zeros(n)  # 0 selects the first of the best
+        uniforms = np.zeros(n)  # 0 draws the first of the choices
         if explore:
             is_random = random(n) < epsilon
-            thresholds[is_random] = BELOW_LEGAL
+            thresholds[is_random] = BELOW_LEGAL  # all legal actions
             n_random = np.count_nonzero(is_random)
             draws = random(n if self.ties == "random" else n_random)
             uniforms[is_random] = draws[:n_random]

@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 from agents.agent import Agent
 
 MAX_DENSE_VALUES = 2**25  # 256 MB
+MAX_DENSE_COMPONENTS = 32  # the dimensions that np.ravel_multi_index takes
 INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when it is full
+
+
+def component_sizes(space: Space[Any]) -> NDArray[np.integer] | None:
+    """Returns the number of values of each component of a discrete space, and ``None`` for any other space."""
+    if isinstance(space, spaces.Discrete):
+        return np.array([space.n])
+    if isinstance(space, spaces.MultiDiscrete):
+        return space.nvec.ravel()
+    if isinstance(space, spaces.MultiBinary):
+        return np.full(math.prod(space.shape), 2)
+    return None
 
 
 class Table:
@@ -48,14 +60,12 @@ class Table:
     def __init__(self, space: Space[Any], n_actions: int) -> None:
         self._space = space
         self._start = np.ravel(getattr(space, "start", 0))
-        sizes: Any = getattr(space, "nvec", getattr(space, "n", None))  # n of a MultiBinary space is its shape
-        sizes = 2 if isinstance(space, spaces.MultiBinary) else sizes
-        is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
-        self._sizes = np.broadcast_to(sizes, space.shape or (1,)).ravel() if is_discrete else None
-        shape = None if self._sizes is None or self._start.any() else tuple(self._sizes.tolist())
-        # np.ravel_multi_index takes up to 32 dimensions
-        is_dense = shape is not None and len(shape) <= 32 and math.prod(shape) * n_actions <= MAX_DENSE_VALUES
-        self._dense_shape = shape if is_dense else None  # None for a hash table
+        self._sizes = component_sizes(space)
+        self._dense_shape: tuple[int, ...] | None = None  # None for a hash table
+        if self._sizes is not None and not self._start.any() and len(self._sizes) <= MAX_DENSE_COMPONENTS:
+            shape = tuple(self._sizes.tolist())
+            if math.prod(shape) * n_actions <= MAX_DENSE_VALUES:
+                self._dense_shape = shape
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"

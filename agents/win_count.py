@@ -130,6 +130,7 @@ class WinCountAgent(TabularAgent):
         self._episode.clear()
 
     def _count(self, row: int, column: int, is_win: bool) -> None:
+        """Adds a win or a loss to the counts of an action or of its alternatives, and applies the cutoff."""
         legal = self._legal.get(row, range(self.n_actions))
         counts: list[float] = self.table.values[row].tolist()  # each less 1, as the table stores them
         if is_win:

@@ -11,7 +11,7 @@ Some modules are not imported with the package:
 - :mod:`nim_env.testing`: a test of a learner for your test suite
 - :mod:`nim_env.check`: the command that checks a learner
 - :mod:`nim_env.text`: positions and moves in words, for language models
-- :mod:`nim_env.rendering.map` and :mod:`nim_env.rendering.animation`: pictures of players and of games
+- :mod:`nim_env.rendering.svg` and :mod:`nim_env.rendering.animation`: pictures of players and of games
 - :mod:`nim_env.sb3` (Stable-Baselines3), :mod:`nim_env.rllib`, :mod:`nim_env.pgx` (with JAX) and
   :mod:`nim_env.openspiel`: the interfaces to other libraries
 """

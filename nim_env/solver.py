@@ -216,6 +216,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 
 
 def _position_batches(board: Board) -> Iterator[PositionBatch]:
+    """Yields the batches of :func:`iter_positions`."""
     for indices, layers in board.layers():
         mask = board.masks(indices)
         next_indices = (board.next_indices(indices[:, None]) * mask).astype(np.intp, copy=False)

@@ -23,7 +23,7 @@ from nim_env import NimRules, evaluation, theory
 from nim_env.check import examination, options
 from nim_env.rendering.animation import save_gif
 from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
-from nim_env.rendering.map import position_map
+from nim_env.rendering.svg import position_map
 
 FOLDER = Path(__file__).parents[1]
 PALETTE = {**COLORS, "on_block": "#2a1a00"}  # the text on a block

@@ -20,7 +20,7 @@ from nim_env.check.report import Entry
 from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
-from nim_env.rendering.map import position_map
+from nim_env.rendering.svg import position_map
 from nim_env.rules import NimRules
 
 _EARLIER_FRACTION = 0.3  # of the training games, for a second table

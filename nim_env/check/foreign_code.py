@@ -131,7 +131,7 @@ def _forget_modules_of_last_run() -> None:
 
 @contextlib.contextmanager
 def running_code_of(name: str, when: str = "") -> Iterator[None]:
-    """A context for calling the code of a player, which prints nothing, gets no input, and imports its neighbors.
+    """Runs the code of a player in a ``with`` block: it prints nothing, gets no input, and imports its neighbors.
 
     For example::
 

@@ -146,6 +146,7 @@ def player_factory(player: Any) -> Callable[[], Any] | None:
 
 
 def _new(player: Any) -> Any:
+    """Makes a new player of the same class."""
     try:
         return type(player)()
     except TypeError:
@@ -205,7 +206,7 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
 
 @contextlib.contextmanager
 def describing_errors(name: str, when: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """A context for running the code of a player, whose errors become a :class:`PlayerError`.
+    """Runs the code of a player in a ``with`` block, and turns its errors into a :class:`PlayerError`.
 
     Args:
         name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.

@@ -103,6 +103,7 @@ def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
 
 
 def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fault]:
+    """Returns the smallest fault of each function and kind."""
     sample = make_player()
     if not _has_table_of_course(make_player):
         return []

@@ -81,7 +81,7 @@ class OpponentSampler:
         self._start = start
 
     def refresh_for_episode(self, start: Start) -> None:
-        """Refreshes, and also raises ValueError if no member of the pool has a positive weight."""
+        """Updates the opponents, and also raises ValueError if no member of the pool has a positive weight."""
         self.refresh(start)
         if self._pool is not None:
             _ = self._pool.probabilities
@@ -138,7 +138,7 @@ class Roster:
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """The lists of everyone, joined; ``None`` if an opponent is queried or the lists are too large."""
+        """Returns the joined lists of everyone; ``None`` if an opponent is queried or they are too large."""
         if start not in self._joined_lists:
             self._joined_lists[start] = self._joined(start)
         return self._joined_lists[start]

@@ -11,7 +11,7 @@ An episode has one of four *starts*, which determine the state in which the agen
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,21 @@ from nim_env.policies.built_in import UniformPolicy
 Start: TypeAlias = Literal["agent", "opponent", "random_player", "random_position"]
 STARTS: tuple[Start, ...] = get_args(Start)
 
-ReplyList: TypeAlias = tuple[int, list[int], list[int], list[float] | None]
-"""One list in plain Python numbers, from which a single game draws faster.
 
-It holds the number of slots and, for each slot, its item, its alias and the probability of its item (``None`` if
-all are 1). The items and aliases are states."""
+class ReplyList(NamedTuple):
+    """The replies in one state in plain Python numbers, from which a single game draws faster.
+
+    Attributes:
+        n_slots: The number of slots, as :class:`~nim_env._internal.draws.AliasLists` describes them.
+        states: The state after the reply of each slot.
+        aliases: The state after the alias of each slot.
+        keep: The probability that the reply of each slot is not replaced by its alias. ``None`` if all are 1.
+    """
+
+    n_slots: int
+    states: list[int]
+    aliases: list[int]
+    keep: list[float] | None
 
 
 class ReplyDistribution:
@@ -110,7 +120,7 @@ class ReplyLists:
             raise self._distribution.no_opening()
         slots = slice(lists.first[index], lists.first[index] + n_slots)
         keep = None if lists.keep is None else lists.keep[slots].tolist()
-        return n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep
+        return ReplyList(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
 
     def for_start(self, start: Start) -> AliasLists:
         """Returns a list for every state. The list of ``new_game`` has the first states of episodes.

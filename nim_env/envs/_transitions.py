@@ -24,7 +24,7 @@ def transitions(rules: NimRules, policy: Policy) -> Transitions:
     last = rules.terminal_reward
 
     def replied(after: int) -> list[tuple[float, int, float, bool]]:
-        """The outcomes of the opponent's reply at the position with the index ``after``."""
+        """Returns the outcomes of the opponent's reply at the position with the index ``after``."""
         if after == 0:
             return [(1.0, 0, last, True)]
         weights = replies[after] / replies[after].sum()

@@ -292,7 +292,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games.elapsed_steps[indices] = 0
 
     def _new_games(self) -> _Games:
-        """The games before their first episode."""
+        """Returns the games before their first episode."""
         states = np.zeros(self.num_envs, dtype=self._state_type)
         is_over = states > 0
         elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
@@ -301,7 +301,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return _Games(states, is_over, is_over.copy(), elapsed_steps, opponents)
 
     def _started_games(self) -> _Games:
-        """The games, or an error before the first ``reset``."""
+        """Returns the games, or raises an error before the first ``reset``."""
         if self._games is None:
             raise ResetNeeded("no games have been started; call reset() first")
         return self._games
@@ -334,7 +334,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
-        """``options["reset_mask"]`` as an array. Without it, all games are reset."""
+        """Returns ``options["reset_mask"]`` as an array. Without it, all games are reset."""
         array = self._all_games if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise ValueError(
@@ -345,7 +345,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """The information about all games. The keys with an underscore show for which of them it is new."""
+        """Returns the information about all games. The keys with an underscore show for which it is new."""
         infos = {
             "action_mask": self.board.masks(games.states),
             "_action_mask": is_new.copy(),
@@ -365,7 +365,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
-        """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
+        """Returns the last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # None for the other games
         final = self._observations.of(games.states[ended])

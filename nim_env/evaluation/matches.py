@@ -49,6 +49,7 @@ class MatchResult:
 
 
 def _wilson_interval(rate: float, n: int, confidence: float) -> tuple[float, float]:
+    """Returns the Wilson score interval of a rate that was observed ``n`` times."""
     z = NormalDist().inv_cdf((1 + confidence) / 2)
 
     def lower(rate: float) -> float:  # the smaller root, written without a difference so it is exactly 0 at 0
@@ -160,6 +161,7 @@ def sample_losing_positions(rules: NimRules, n: int, generator: np.random.Genera
 def _sample_positions(
     rules: NimRules, n: int, generator: np.random.Generator, *, is_winning: bool
 ) -> NDArray[np.int64]:
+    """Draws winning or losing positions."""
     n = checked_integer("n", n, 1)
     found: list[NDArray[np.int64]] = []
     n_found = n_drawn = 0

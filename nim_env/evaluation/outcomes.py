@@ -126,6 +126,7 @@ def _strategies(
     illegal_action: IllegalAction | None,
     name: str,
 ) -> list[_Strategy]:
+    """Returns the players of each policy or pool, which error messages call by ``name`` and their number."""
     return [
         weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
         for i, policy in enumerate(policies)

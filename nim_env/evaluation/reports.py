@@ -181,7 +181,7 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """The mean with a single rounding, so it does not depend on the order; 1.0 if there are no numbers."""
+    """Returns the mean with a single rounding, so the order does not matter; 1.0 if there are no numbers."""
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 

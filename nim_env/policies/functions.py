@@ -67,6 +67,7 @@ class FunctionPolicy(PolicyAttributes):
         return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)
 
     def _to_action_or_illegal(self, answer: Any) -> np.int64:
+        """Converts an answer to an action, or to -1 if that is impossible."""
         try:
             return np.int64(self.to_action(answer))
         except (TypeError, ValueError, OverflowError):

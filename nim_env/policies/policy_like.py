@@ -34,6 +34,7 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
 
 
 def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
+    """Returns the built-in policy of this name."""
     if policy == "random":
         return RandomPolicy()
     if policy == "expert":

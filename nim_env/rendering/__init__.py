@@ -4,7 +4,7 @@ The environments render a game as text, as pixels or in a window, according to t
 are imported separately:
 
 - :mod:`nim_env.rendering.animation` saves games as GIF files.
-- :mod:`nim_env.rendering.map` draws a picture of how well a player plays.
+- :mod:`nim_env.rendering.svg` draws a picture of how well a player plays.
 - :mod:`nim_env.rendering.appearance` has the colors of all pictures.
 
 This package imports the rules. Its animations also import the policies, and its map imports the evaluation. The

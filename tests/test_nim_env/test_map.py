@@ -12,7 +12,7 @@ from strategies import few_examples, rules, seeds
 from table_policies import random_table
 
 from nim_env import NimRules, evaluation
-from nim_env.rendering.map import position_map
+from nim_env.rendering.svg import position_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -34,12 +34,13 @@ def diagnosis_under_other_assumptions(
         other = Case(case.learner, assumptions)
         is_right = evidence.satisfies_bellman(other) and first_symptom(other) is None
         if suspected is None:
-            found = _correct(case, other, premise) if is_right else None
-        else:
-            found = None if is_right else _other_bug(other, premise, suspected)
-            found = found or _correct_instead_of_bug(case, other, premise, suspected)
-        if found is not None:
-            return found
+            if is_right and _can_be_correct(case, other, set()):
+                return verdicts.undecided(premise, findings.BELLMAN)
+            continue
+        if not is_right and (either_bug := _either_bug(other, premise, suspected)):
+            return either_bug
+        if _can_be_correct(case, other, set(suspected.findings)):
+            return verdicts.undecided(premise, otherwise=suspected)
     return None
 
 
@@ -73,18 +74,7 @@ def _other_initials(case: Case) -> list[float]:
     return [initial for initial in dict.fromkeys(initials) if initial != case.assumptions.initial]
 
 
-def _correct(case: Case, other: Case, premise: str) -> Diagnosis | None:
-    """Returns the diagnosis that the learner may be correct, if no bug is suspected."""
-    return verdicts.undecided(premise, findings.BELLMAN) if _can_be_correct(case, other, set()) else None
-
-
-def _correct_instead_of_bug(case: Case, other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | None:
-    """Returns the diagnosis that the learner may be correct, and otherwise has the suspected bug."""
-    is_possible = _can_be_correct(case, other, set(suspected.findings))
-    return verdicts.undecided(premise, otherwise=suspected) if is_possible else None
-
-
-def _other_bug(other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | None:
+def _either_bug(other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | None:
     """Returns the diagnosis that the learner has either the suspected bug or another known one.
 
     Rewards other than 1 and -1 can make a correct learner look as if it had one of a few bugs. If one of these is

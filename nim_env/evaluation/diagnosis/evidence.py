@@ -188,18 +188,17 @@ def _avoids_bellman(case: Case, bug: Target) -> bool:
     The proof needs enough of these values that this is not chance.
     """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
-    must_be_trained = case.must_be_trained
-    is_up, is_down = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
-    is_shut = np.where(to_bellman < 0, ~is_down, ~is_up)  # the bug cannot move the value this way
+    bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
+    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)  # the direction to Bellman's target
     is_far = np.abs(to_bellman) > thresholds.APART
-    is_forbidden = must_be_trained & (is_shut & is_far).all(axis=0)
-    is_comparable = must_be_trained & ~is_forbidden & is_far.any(axis=0)
-    n_gone = (is_forbidden & (distance_outside(case, [bug]) > thresholds.ROUNDING)).sum()
-    if n_gone > thresholds.MAX_CONTRADICTING * is_forbidden.sum():
+    is_telling = case.must_be_trained & (is_only_bellman & is_far).all(axis=0)
+    is_comparable = case.must_be_trained & ~is_telling & is_far.any(axis=0)
+    n_moved = (is_telling & (distance_outside(case, [bug]) > thresholds.ROUNDING)).sum()
+    if n_moved > thresholds.MAX_CONTRADICTING * is_telling.sum():
         return False
     # the probability that a value has not moved, by Laplace's rule from the comparable ones
     chance = 1 - ((is_comparable & case.is_trained).sum() + 1) / (is_comparable.sum() + 2)
-    return bool(-np.log(chance) * is_forbidden.sum() > thresholds.MIN_SURPRISAL)
+    return bool(-np.log(chance) * is_telling.sum() > thresholds.MIN_SURPRISAL)
 
 
 def _from_initial(case: Case, targets: list[Target]) -> Floats:

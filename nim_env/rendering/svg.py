@@ -31,6 +31,7 @@ _LEGEND_BLOCKS_Y = 55
 _LEGEND_BLOCKS = ((0, 1), (11.7, 0.2), (18.7, 0))  # the x, in blocks, and the probability that a block shows
 _LEGEND_TEXTS_X = (20, 196, 300)
 _SIDE, _RADIUS = ".86", ".17"  # of a block, if the distance between blocks is 1
+_NEW_LINE = "\n    "
 _CROSS = "M.27 .27l.32 .32m0-.32l-.32 .32"
 _PALEST = 0.25  # the opacity of a block if the probability of a winning move is ½
 
@@ -43,10 +44,10 @@ class _Layout(NamedTuple):
     """
 
     columns: range
-    pitch: float  # the width of a column
-    size: float  # of a block
-    per_row: int  # blocks side by side in a row of a column
-    top: int
+    column_width: float
+    block_size: float
+    blocks_per_row: int  # side by side in a column
+    top: int  # of the picture
 
 
 def position_map(mastery: Mastery, title: str = "") -> str:
@@ -94,24 +95,28 @@ def position_map(mastery: Mastery, title: str = "") -> str:
 def _layout(objects: list[int]) -> _Layout:
     """Chooses the number of blocks per row that makes the blocks largest, given the objects of each position."""
     columns = range(min(objects), max(objects) + 1)
-    pitch = _INNER_WIDTH / len(columns)
+    column_width = _INNER_WIDTH / len(columns)
     most = max(Counter(objects).values())
     sizes = {
-        per_row: min(_MAX_BLOCK_SIZE, pitch / (per_row + _COLUMN_GAP), _MAX_COLUMN_HEIGHT / _n_rows(most, per_row))
+        per_row: min(
+            _MAX_BLOCK_SIZE,
+            column_width / (per_row + _COLUMN_GAP),
+            _MAX_COLUMN_HEIGHT / _n_rows(most, per_row),
+        )
         for per_row in range(1, _MAX_PER_ROW + 1)
     }
     per_row = max(sizes, key=sizes.__getitem__)
     top = -round(_HEADER_HEIGHT + sizes[per_row] * _n_rows(most, per_row))
-    return _Layout(columns, pitch, sizes[per_row], per_row, top)
+    return _Layout(columns, column_width, sizes[per_row], per_row, top)
 
 
 def _n_rows(n_blocks: int, per_row: int) -> int:
-    """The number of rows that hold these blocks, the last one perhaps not full."""
+    """Returns the number of rows that hold these blocks, the last one perhaps not full."""
     return -(-n_blocks // per_row)
 
 
 def _start(layout: _Layout, name: str, share: str) -> str:
-    """The opening tag, the title for screen readers, the styles and the background."""
+    """Draws the background, after the opening tag, the title for screen readers and the styles."""
     top = layout.top
     height = _FOOTER_HEIGHT - top
     light, dark = _classes(COLORS), _classes(DARK_COLORS)
@@ -124,64 +129,75 @@ def _start(layout: _Layout, name: str, share: str) -> str:
 
 
 def _classes(colors: dict[str, str]) -> str:
-    """A CSS class for each color."""
+    """Returns a CSS class for each color."""
     return "".join(f".n-{name}{{color:{color}}}" for name, color in colors.items())
 
 
+def _text(text: object, y: int, attributes: str = "", x: int | None = None) -> str:
+    """Draws text at a height, at the left margin or at ``x``."""
+    place = f'y="{y}"' if x is None else f'x="{x}" y="{y}"'
+    tag = " ".join(filter(None, ["text", place, attributes]))
+    return f"<{tag}>{text}</text>"
+
+
 def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: int) -> str:
-    """The name of the player and its two metrics."""
+    """Draws the name of the player and its two metrics."""
     font_size = min(_MAX_NAME_SIZE, _NAME_WIDTH / len(name))
-    return f"""<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">
-    <text y="{_NAME_Y}" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>
-    <text y="{_FIGURES_Y}" class="n-h n-player_1">{share}</text>\
-<text x="{_INNER_WIDTH}" y="{_FIGURES_Y}" class="n-h n-end n-flag">{n_mistakes}</text>
-    <text y="{_CAPTIONS_Y}">expert mastery, {n_winning} winning positions</text>
-    <text x="{_INNER_WIDTH}" y="{_CAPTIONS_Y}" class="n-end">mistakes</text>
-    </g>"""
+    lines = [
+        f'<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">',
+        _text(name, _NAME_Y, f'font-size="{font_size:.1f}" font-weight="600" class="n-ink"'),
+        _text(share, _FIGURES_Y, 'class="n-h n-player_1"')
+        + _text(n_mistakes, _FIGURES_Y, 'class="n-h n-end n-flag"', x=_INNER_WIDTH),
+        _text(f"expert mastery, {n_winning} winning positions", _CAPTIONS_Y),
+        _text("mistakes", _CAPTIONS_Y, 'class="n-end"', x=_INNER_WIDTH),
+        "</g>",
+    ]
+    return _NEW_LINE.join(lines)
 
 
 def _axis(layout: _Layout, board: str) -> str:
-    """The line that the blocks stand on, the numbers of objects below it, and the words of the legend."""
+    """Draws the line that the blocks stand on, the numbers of objects below it, and the words of the legend."""
     finds, sometimes, does_not = _LEGEND_TEXTS_X
     every = 1 + len(layout.columns) // _MAX_LABELS
-    middles = [layout.pitch * (i + 0.5) for i in range(len(layout.columns))]
+    middles = [layout.column_width * (i + 0.5) for i in range(len(layout.columns))]
     numbers = [
         f'<text x="{x:.1f}" y="{_NUMBERS_Y}">{n}</text>' for x, n in zip(middles, layout.columns, strict=True)
     ]
     labels = f'<g font-size="12" text-anchor="middle">{"".join(numbers[::every])}</g>'
-    return f"""<g transform="translate({_MARGIN} 0)" font-size="13" class="n-muted">\
-<rect width="{_INNER_WIDTH}" height="1" class="n-line"/>
-    <text y="{_OBJECTS_LEFT_Y}">objects left</text>\
-<text x="{_INNER_WIDTH}" y="{_OBJECTS_LEFT_Y}" class="n-end">{board}</text>
-    <text x="{finds}" y="{_LEGEND_Y}">finds a winning move</text>\
-<text x="{sometimes}" y="{_LEGEND_Y}">sometimes</text>
-    <text x="{does_not}" y="{_LEGEND_Y}">does not</text>{labels}</g>
-    """
+    lines = [
+        f'<g transform="translate({_MARGIN} 0)" font-size="13" class="n-muted">'
+        f'<rect width="{_INNER_WIDTH}" height="1" class="n-line"/>',
+        _text("objects left", _OBJECTS_LEFT_Y) + _text(board, _OBJECTS_LEFT_Y, 'class="n-end"', x=_INNER_WIDTH),
+        _text("finds a winning move", _LEGEND_Y, x=finds) + _text("sometimes", _LEGEND_Y, x=sometimes),
+        _text("does not", _LEGEND_Y, x=does_not) + labels + "</g>",
+        "",
+    ]
+    return _NEW_LINE.join(lines)
 
 
 def _legend() -> str:
-    """The three blocks before the words of the legend."""
+    """Draws the three blocks before the words of the legend."""
     blocks = "".join(_block(x, 0, probability) for x, probability in _LEGEND_BLOCKS)
-    return f"""<g transform="translate({_MARGIN} {_LEGEND_BLOCKS_Y}) scale({_LEGEND_BLOCK_SIZE})">{blocks}</g>
-    """
+    place = f"translate({_MARGIN} {_LEGEND_BLOCKS_Y}) scale({_LEGEND_BLOCK_SIZE})"
+    return f'<g transform="{place}">{blocks}</g>{_NEW_LINE}'
 
 
 def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[float]) -> str:
-    """The blocks of all winning positions, from the bottom of each column."""
+    """Draws the blocks of all winning positions, from the bottom of each column."""
     n_drawn: Counter[int] = Counter()
     blocks = []
     for heaps, probability in zip(positions, probabilities, strict=True):
         objects = sum(heaps)
-        row, place = divmod(n_drawn[objects], layout.per_row)
+        row, place = divmod(n_drawn[objects], layout.blocks_per_row)
         n_drawn[objects] += 1
-        middle = layout.pitch * (objects - layout.columns[0] + 0.5) / layout.size
-        x = middle + place - layout.per_row / 2
+        middle = layout.column_width * (objects - layout.columns[0] + 0.5) / layout.block_size
+        x = middle + place - layout.blocks_per_row / 2
         blocks.append(_block(x, -1 - row, probability, "-".join(map(str, heaps))))
-    return f"""<g transform="translate({_MARGIN} -1) scale({layout.size:.3f})">{"".join(blocks)}</g>"""
+    return f'<g transform="translate({_MARGIN} -1) scale({layout.block_size:.3f})">{"".join(blocks)}</g>'
 
 
 def _block(x: float, y: float, probability: float, heaps: str = "") -> str:
-    """A block of size 1 for a position in which the player finds a winning move with this probability."""
+    """Draws a block of size 1 for a position in which the player finds a winning move with this probability."""
     color = "flag" if probability < 0.5 else "player_1"
     opacity = _PALEST + abs(1.5 * probability - 0.75)  # 1 if the probability is 0 or 1
     shape = f'<rect width="{_SIDE}" height="{_SIDE}" rx="{_RADIUS}" fill-opacity="{opacity:.2g}"/>'
