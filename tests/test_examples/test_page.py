@@ -434,6 +434,8 @@ def test_teach_me(visit):
     expect(page.locator("#live")).to_have_text("✗ This move gives the win away.")
     lessons.nth(1).click()
     expect(page.locator("#shows-move")).not_to_be_checked()
+    page.get_by_text("Show how").click()
+    expect(page.locator("#lesson")).to_have_text("Take 3 from B. Then the heaps are equal.")
 
 
 def after(heaps, heap, count):
