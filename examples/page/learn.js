@@ -12,7 +12,7 @@ const MAX_MAPPED = 1000;
 export function startTraining(show) {
   Object.assign(state, { training: {}, watched: null, games: trainText() === "Continue" ? shownGames() : 0 });
   showNext(state.training, show);
-  $("curve").scrollIntoView({ block: "nearest" }); // for small screens
+  $("curve").scrollIntoView({ block: "nearest" });
 }
 
 function showNext(training, show) {
@@ -154,7 +154,7 @@ function drawMap(table) {
   const makeColumn = () => make("div");
   sync($("map"), ordered, makeColumn, (node, column) => sync(node, column, makeCell, drawCell));
   $("map-hint").textContent = words.mapText(won.length, wrong);
-  $("play-wrong").hidden = !wrong;
+  $("play-wrong").hidden = !wrong || table.games <= 0;
 }
 
 export function wrongPosition() {

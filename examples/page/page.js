@@ -86,11 +86,16 @@ function togglePanel(name) {
   const next = LESSONS.findIndex((_, i) => !done.has(i));
   const isFree = game.winner === null ? !hasPlayed() : view === null;
   const isStart = !moves.length && start === board.heaps;
-  if (panel === "learn" && !moves.length) state.games ??= 0;
-  if (panel === "learn") play.run(play.openWon);
+  const isLeft = isFree && lesson() && (!panel || panel === "learn");
+  const leave = () => play.begin({ board: isLeft ? state.home : board });
+  function learn() {
+    if (isLeft) leave();
+    play.openWon();
+    if (!state.game.moves.length) state.games ??= 0;
+  }
+  if (panel === "learn") play.run(learn);
   else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
-  else if (!panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));
-  else if (isNear(game)) play.run(() => play.begin());
+  else if (isLeft || isNear(game)) play.run(leave);
   showPanel();
 }
 

@@ -50,8 +50,8 @@ export function pupil(table, settings) {
 }
 
 function perfectMove(heaps, board) {
-  const wins = winningMoves(heaps, board); // a lost position is played slowly
-  return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => count === 1));
+  const wins = winningMoves(heaps, board); // slow where it is lost, except in lessons
+  return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => board.text || count === 1));
 }
 
 export const EXPERT = player("perfect", "Expert", "perfect play", perfectMove);

@@ -28,11 +28,11 @@ export const winningMoves = (heaps, board) =>
 export const movesOf = (number, heaps, board) =>
   heaps.flatMap((size, heap) => (size ? [{ heap, count: Math.min(number, limit(size, board)) }] : []));
 
-/** A won position near a lost start, if there is one. Take-3 moves to it, so its learner knows it as well. */
+/** A won position near a lost start, such as 1-3-5-4. Take-3 moves to it, so its learner knows it as well. */
 export function wonNear(heaps, board) {
   const near = movesOf(3, heaps, board).map((move) => after(heaps, move));
   const numbers = near.map((next) => winningMoves(next, board).length || Infinity);
-  return near.findLast((next, i) => !isOver(next) && numbers[i] === Math.min(...numbers)); // 1-3-5-4 from 1-3-5-7
+  return near.findLast((next, i) => !isOver(next) && numbers[i] === Math.min(...numbers));
 }
 
 export function rate(heaps, move, board) {

@@ -17,7 +17,7 @@ export const state = {
   view: null, // a past ply
   chosen: null, // {heap, count, isTooMany}
   isFirst: true,
-  by: matchMedia("(hover: none)").matches ? "touch" : "mouse", // or "keys"
+  by: matchMedia("(hover: none)").matches ? "touch" : "mouse",
   going: null, // {heap, count, isLeaving}
   failure: null,
   panel: null,

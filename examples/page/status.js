@@ -54,7 +54,7 @@ function yours() {
   const { player, board } = game;
   const aim = goal(board);
   if (chosen?.isTooMany) {
-    const how = `Choose one of the top ${board.max} blocks.`;
+    const how = "Choose a bright block.";
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
   const last = game.moves.at(-1);
@@ -85,7 +85,7 @@ function howTo() {
   }
   if (by === "keys") return "Arrow keys choose, Enter takes.";
   if (isLimited(board)) {
-    return `${press} one of the ${isLying ? "last" : "top"} ${plural(board.max, "block")}${by === "mouse" ? "" : ", then Take"}.`;
+    return `${press} a bright block${by === "mouse" ? "" : ", then Take"}.`;
   }
   const rest = isLying ? "it and all to its right" : columns === 1 ? "it and all above it" : "the marked ones";
   return `${press} a block to take ${rest}.`;
@@ -159,7 +159,7 @@ export function drawStatus() {
   const create = () => make("button");
   sync(actions, buttons, create, (button, [text, action, value], i) => {
     button.textContent = text;
-    button.className = i === 0 && state.view === null ? `primary p${player}` : "";
+    button.className = i === 0 ? `primary p${player}` : "";
     Object.assign(button.dataset, { do: action, value: value ?? "" });
   });
   actions.hidden = !buttons.length;

@@ -25,7 +25,7 @@ export const SAY = {
   copyBy: "Copy the address of this page: it opens this position.",
   network: "The network could not be loaded.",
   noLimit: "The network has learned only games without a limit on a move.",
-  tooBig: "This board has too many positions for a table.",
+  tooBig: "Too many positions for a table.",
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
 };
@@ -72,6 +72,7 @@ export function lessonText(heaps, board, { values, sum, large, isException, move
     return `${take}: ${changed(heaps, move)}, a multiple of ${whole}. After each reply, make it one again.`;
   }
   if (!move) return "Every group has a partner. Any move leaves one alone. Take 1 and hope for a mistake.";
+  if (board.heaps.length === 2 && !isLimited(board)) return `${take}. Then the heaps are equal.`;
   const odd = digitsOf(board).filter((digit) => sum & digit);
   const alone = listed(odd.map((digit, i) => `${i ? "one" : "One"} ${digit}`));
   return `${alone} ${odd.length === 1 ? "has" : "have"} no partner. ${take}: ${changed(heaps, move)}, and every group has a partner.`;
@@ -150,7 +151,7 @@ export function watchedText({ games, move, answer, from, target, to }, rival) {
   const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
   if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
   const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: answered, how: `Target ${signed(target)}. It now expects ${signed(to)}.` };
+  return { say: answered, how: `The game showed ${signed(target)}. It now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -164,13 +165,14 @@ export const networkText =
 export const valuesText = "A number is what it expects from taking this block and all above it.";
 export function keyText(values, games) {
   const isUntried = ([, value]) => value === null;
-  if (!values.every(isUntried)) return `Blue wins, red loses, ★ its move${values.some(isUntried) ? ", ? untried" : ""}`;
+  if (!values.every(isUntried))
+    return `It expects +1 win, −1 loss, ★ its move${values.some(isUntried) ? ", ? untried" : ""}`;
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
 export const hiddenText = "Its values appear after your move.";
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
-export const allLose = "No move wins from here, so in the end all blocks are red. ";
+export const allLose = "No move wins from here against perfect play. ";
 /** Of the first two moves from a position of the opponent's map. */
 export function puzzleText(moves) {
   const [its, yours] = moves;
@@ -186,5 +188,5 @@ export const nearText = ({ board, start }) => ({
 export function mapText(number, wrong) {
   const cells = "Each cell is a position that can be won, with the fewest blocks on the left.";
   if (!wrong) return `${cells} It plays a winning move in all ${number}.`;
-  return `${cells} In ${wrong} of ${number}, the pale and red ones, it can make a mistake. Choose one to play it.`;
+  return `${cells} In ${wrong} of ${number}, the pale and red ones, it can make a mistake.`;
 }

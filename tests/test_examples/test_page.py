@@ -434,6 +434,8 @@ def test_teach_me(visit):
     expect(page.locator("#live")).to_have_text("✗ This move gives the win away.")
     lessons.nth(1).click()
     expect(page.locator("#shows-move")).not_to_be_checked()
+    page.get_by_text("Show how").click()
+    expect(page.locator("#lesson")).to_have_text("Take 3 from B. Then the heaps are equal.")
 
 
 def after(heaps, heap, count):
@@ -844,14 +846,15 @@ def test_a_learner_that_you_teach_leaves_with_its_board(visit):
     expect(page.locator("#play-it")).to_be_disabled()
     page.locator("[data-value=teach]").click()
     page.locator("#lessons button").nth(3).click()
-    page.locator("[data-value=learn]").click()
+    page.locator("[data-value=learn]").click()  # back to the board before the lesson
     said = page.locator("#say")
+    expect(said).to_have_text("You can win from 1-3-5-4.")
     for _ in range(30):  # the learner draws its move, which may end the game at once
-        page.locator("#play-wrong").click()
+        page.locator("#map i").last.click()
         expect(said).to_contain_text(re.compile("took|You lose"))
         if "took" in said.inner_text():
             break
-    expect(said).to_contain_text(re.compile("(Learner|Beginner) took"))  # in the lesson's position, not the theory
+    expect(said).to_contain_text("took")
     go(page, "heaps=3-4-5&last=wins&vs=random")
     click(page, 2, 1)
     expect(page.locator("#say")).to_contain_text("took")
