@@ -48,6 +48,7 @@ from pgx.experimental import auto_reset
 from nim_env import NimRules, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
+from nim_env.solver import Solution
 
 from common import LINE_COLORS, percent, save_figure
 
@@ -321,15 +322,11 @@ def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
     actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # indexed by position
     values = np.concatenate([values for _, values in results])
     values[0] = -rules.terminal_reward  # in the empty position, the game is over
-
-    def policy(heaps: np.ndarray, _: np.ndarray) -> np.ndarray:
-        return actions[rules.index(heaps)]
-
-    def value(heaps: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        after = rules.index(heaps)[:, None] - np.array(rules.offsets)  # wrong for illegal moves, which are masked
-        return np.where(masks, -values[after * masks], -np.inf).argmax(axis=1)
-
-    players = {"policy": policy, "value": value}
+    by_value = Solution(rules, -values)  # a move is worth minus the value of the position that it leads to
+    players = {
+        "policy": lambda heaps, _: actions[rules.index(heaps)],
+        "value": lambda heaps, _: by_value.q_values(heaps).argmax(axis=1),
+    }
     return {name: evaluation.mastery(rules, batched(player)).expert for name, player in players.items()}
 
 

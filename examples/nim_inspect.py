@@ -113,31 +113,24 @@ def read_log(path: str) -> Log:
 
 
 def metrics(log: Log, first: Log) -> dict[str, str]:
-    """Returns the metrics of a log, with 95 % intervals."""
+    """Returns the metrics of a log, with 95 % intervals. Differences from the first log are paired by position."""
     if log.rules != first.rules or not np.array_equal(log.heaps, first.heaps):
         raise ValueError(f"{log.name} plays other positions ({log.rules}) than {first.name} ({first.rules})")
     shares = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
+    difference = log.rates - first.rates
     if log.is_sample:
         low, high = evaluation.SampledMastery(log.rates.mean(), log.heaps, log.rates).interval()
         interval = f" ({low:.3f} to {high:.3f})"
+        variance = difference.var() / (len(difference) - 1)
     else:
         interval = plus_minus(variance_of_mean(log))
+        variance = variance_of_mean(log) + variance_of_mean(first)
         heaps = np.repeat(log.heaps, log.answers.shape[1], axis=0)
         policy = text.policy_of_answers(log.rules, zip(heaps, log.answers.flat, strict=True))
         shares |= evaluation.report(log.rules, policy, illegal_action="lose").to_dict()
-    winning = f"{log.rates.mean():.3f}{interval}"
-    difference = "" if log is first else difference_of(log, first)
-    return {"winning": winning, "difference": difference} | {name: f"{x:.3f}" for name, x in shares.items()}
-
-
-def difference_of(log: Log, first: Log) -> str:
-    """Returns how much more often a log has winning moves than the first one, compared position by position."""
-    difference = log.rates - first.rates
-    if log.is_sample:
-        variance = difference.var() / (len(difference) - 1)
-    else:
-        variance = variance_of_mean(log) + variance_of_mean(first)
-    return f"{difference.mean():+.3f}{plus_minus(variance)}"
+    shown = {"winning": f"{log.rates.mean():.3f}{interval}"}
+    shown["difference"] = "" if log is first else f"{difference.mean():+.3f}{plus_minus(variance)}"
+    return shown | {name: f"{share:.3f}" for name, share in shares.items()}
 
 
 def variance_of_mean(log: Log) -> float:

@@ -24,8 +24,8 @@ from command_line import load_player, run
 import numpy as np
 
 from nim_env import NimRules
-from nim_env.check.players import LoadedPlayer
 from nim_env.policies import checked_player
+from nim_env.solver import Solution
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what fits on a screen
@@ -41,8 +41,8 @@ class Args:
     misere: bool = True
     """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
-    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved players (README.md lists them). You
-    play against the first of them first."""
+    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved players (README.md lists them).
+    You play against the first of them first."""
     port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 means any free port."""
     browser: bool = True
@@ -81,28 +81,18 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
     moves = checked_player(player.policy, rules).query(positions, mask, require_same_answer=True)
+    values = None if player.values is None else np.asarray(player.values(positions))
+    if values is not None and values.ndim == 1:  # a move is worth minus the value of the position that it leads to
+        afterstates = np.append(rules.terminal_reward, -values)
+        values = np.where(mask, Solution(rules, afterstates).q_values(positions), 0.0)
     return {
         "name": Path(name).name,
         "heaps": rules.heaps,
         "max_take": rules.max_take,
         "misere": rules.misere,
         "probabilities": numbers(moves.probabilities),
-        "values": None if player.values is None else numbers(move_values(player, positions)),
+        "values": None if values is None else numbers(values),
     }
-
-
-def move_values(player: LoadedPlayer, positions: np.ndarray) -> np.ndarray:
-    """Returns a player's Q-values. If it values positions, a move is worth minus the value of what it leads to."""
-    values = np.asarray(player.values(positions))
-    if values.ndim == 2:
-        return values
-    rules = player.rules
-    q_values = np.zeros((len(positions), rules.n_actions))
-    rows, actions = np.nonzero(rules.action_mask(positions))
-    after = rules.apply(positions[rows], actions)
-    is_over = rules.is_over(after)
-    q_values[rows, actions] = np.where(is_over, rules.terminal_reward, -np.asarray(player.values(after)))
-    return q_values
 
 
 def numbers(table: np.ndarray) -> list[float]:

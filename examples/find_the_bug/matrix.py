@@ -38,6 +38,7 @@ from tqdm import tqdm
 
 from nim_env import NimRules, TabularPolicy, evaluation, policies
 from nim_env.rendering.appearance import COLORS
+from nim_env.solver import Solution
 
 from common import save_figure
 
@@ -106,7 +107,7 @@ def main(args: Args) -> pd.DataFrame:
 def learners_and_seeds(args: Args) -> Iterator[tuple[tuple[dict[str, Any], dict[str, Any]], int]]:
     """Yields each style with each of its bugs, once for each seed."""
     styles = all_styles() if args.styles else [unchanged(learner) for learner in BUGS["learner"].unique()]
-    learners = bugs_in_styles(styles) + [(style, NO_BUG) for style in styles]
+    learners = [(style, NO_BUG) for style in styles] + bugs_in_styles(styles)
     for style, bug in learners:
         n_runs = args.n_bug if bug["bug"] else args.n_correct
         if style["learner"] in MOVES:
@@ -271,17 +272,11 @@ def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
     If the table holds values of positions instead of actions, the player chooses the move that leaves the other
     player the position with the smallest value.
     """
-    if values.ndim == 2:
-        return policies.greedy(rules, values)
-    positions = rules.all_positions()
-    q_values = np.zeros((rules.n_positions, rules.n_actions))
-    masks = rules.action_mask(positions)
-    masks[0] = 0  # the game is over
-    rows, actions = np.nonzero(masks)
-    after = rules.index(rules.apply(positions[rows], actions))
-    last = rules.terminal_reward * np.abs(values).max()
-    q_values[rows, actions] = np.where(after == 0, last, -values[after])
-    return policies.greedy(rules, q_values)
+    if values.ndim == 1:
+        afterstates = -values
+        afterstates[0] = rules.terminal_reward * np.abs(values).max()  # the game is over
+        values = Solution(rules, afterstates).q_values(rules.all_positions())
+    return policies.greedy(rules, values)
 
 
 def outcome_of(bug: dict[str, Any], names: set[str]) -> str:
