@@ -52,10 +52,8 @@ class Args:
 
 def main(args: Args) -> Any:
     """Plays games until the human leaves, and returns the opponent."""
-    if args.save is not None:
-        if args.opponent not in agents.ALGORITHMS:
-            raise ValueError(f"--save works only if --opponent is trained on the spot; got {args.opponent}")
-        args.save.parent.mkdir(parents=True, exist_ok=True)
+    if args.save is not None and args.opponent not in agents.ALGORITHMS:
+        raise ValueError(f"--save works only if --opponent is trained on the spot; got {args.opponent}")
     rules = NimRules(args.heaps, args.max_take, args.misere)
     env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
     opponent: Any
@@ -64,6 +62,7 @@ def main(args: Args) -> Any:
     else:
         opponent = load_player(args.opponent, rules).policy
     if args.save is not None:
+        args.save.parent.mkdir(parents=True, exist_ok=True)
         opponent.save(args.save)
         print(f"saved: {args.save}")
     generator = np.random.default_rng(args.seed)

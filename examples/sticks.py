@@ -61,8 +61,6 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent, and for each game whether the agent won."""
     if args.window < 1:
         raise ValueError(f"--window must be 1 or more; got {args.window}")
-    if args.save is not None:
-        args.save.parent.mkdir(parents=True, exist_ok=True)
     rules = NimRules((args.sticks,), args.max_take)
     envs = [make_env(opponent, rules, args.verbose) for opponent in (args.opponent, args.then) if opponent]
     agent = agents.QLearningAgent(
@@ -89,6 +87,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
     if args.save is not None:
+        args.save.parent.mkdir(parents=True, exist_ok=True)
         agent.save(args.save)
         print(f"saved: {args.save}")
     save_figure(plot(won, args), args.picture)

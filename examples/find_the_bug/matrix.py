@@ -176,8 +176,9 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, Any], seed: int) ->
     modes = {"not told": told}
     if style["style"]:
         modes["told"] = told | options_of(style)
+    if style["style"] and bug["bug"]:
         correct = load(learner, *replacements)(rules, moves, **settings, **told)
-        if bug["bug"] and np.array_equal(trained[-1], correct, equal_nan=True):
+        if np.array_equal(trained[-1], correct, equal_nan=True):
             return []
     diagnoses = []
     for mode, arguments in modes.items():
