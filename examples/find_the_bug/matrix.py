@@ -83,7 +83,7 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and judges all learners, and returns a row for each diagnosis."""
-    runs = [joblib.delayed(train_and_diagnose)(*learner, seed) for learner, seed in learners_and_seeds(args)]
+    runs = [joblib.delayed(train_and_diagnose)(*task) for task in all_tasks(args)]
     results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.DataFrame(itertools.chain.from_iterable(tqdm(results, total=len(runs), desc="runs", disable=None)))
     args.folder.mkdir(parents=True, exist_ok=True)
@@ -104,16 +104,15 @@ def main(args: Args) -> pd.DataFrame:
 # --- The learners, each a dictionary of its style and a dictionary of its bug ---------------------
 
 
-def learners_and_seeds(args: Args) -> Iterator[tuple[tuple[dict[str, Any], dict[str, Any]], int]]:
-    """Yields each style with each of its bugs, once for each seed."""
+def all_tasks(args: Args) -> Iterator[tuple[dict[str, Any], dict[str, Any], int]]:
+    """Yields the style, the bug and the seed of each run."""
     styles = all_styles() if args.styles else [unchanged(learner) for learner in BUGS["learner"].unique()]
-    learners = [(style, NO_BUG) for style in styles] + bugs_in_styles(styles)
-    for style, bug in learners:
+    for style, bug in [(style, NO_BUG) for style in styles] + bugs_in_styles(styles):
         n_runs = args.n_bug if bug["bug"] else args.n_correct
         if style["learner"] in MOVES:
             n_runs //= 5 if bug["bug"] else 30
         for seed in range(n_runs):
-            yield (style, bug), seed
+            yield style, bug, seed
 
 
 def unchanged(learner: str) -> dict[str, Any]:
@@ -185,8 +184,8 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, Any], seed: int) ->
         run_of = {key: style[key] for key in ("family", "learner", "style")}
         run_of |= {"bug": bug["bug"], "is_listed": bug["findings"] != "", "mode": mode}
         for i, share in enumerate(SHARES):
-            earlier = {"earlier": values_of(learner, trained[i - 1])} if share == 1 else {}
-            row = diagnose(learner, bug, rules, trained[i], **arguments, **earlier)
+            earlier = values_of(learner, trained[i - 1]) if share == 1 else None
+            row = diagnose(learner, bug, rules, trained[i], **arguments, earlier=earlier)
             diagnoses.append(run_of | {"share": share} | row)
     return diagnoses
 
