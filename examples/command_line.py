@@ -36,8 +36,9 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     """
     import tyro  # not at the top: it could be missing
 
+    words = [word for argument in sys.argv[1:] for word in _without_commas(argument)]
     try:
-        main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
+        main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))
     except (ValueError, OSError) as error:
         message = str(error).split(" was raised from the environment creator")[0]  # gym.make appends this
         print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
@@ -45,6 +46,12 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         sys.exit(130)
+
+
+def _without_commas(argument: str) -> list[str]:
+    """Splits ``4,4`` into ``4 4`` and ``--heaps=4,4`` into ``--heaps 4 4``. Other arguments stay unchanged."""
+    is_numbers = re.fullmatch(r"(--[\w-]+=)?\d[\d,]*", argument)
+    return [*filter(None, re.split("[=,]", argument))] if is_numbers else [argument]
 
 
 def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
