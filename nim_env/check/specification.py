@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import inspect
 import random
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -108,21 +108,15 @@ def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fa
     if not _has_table_of_course(make_player):
         return []
     questions = _questions(generator)
-    alpha = getattr(sample, "alpha", float("nan"))
     found: dict[_Kind, Fault] = {}  # the first of each kind, which is the smallest
-    for function, tested in _TESTS.items():
-        parameters = _parameters_of(sample, function)
+    for function in _TESTS:
         is_corrected = any(kind.function == "get_q_value" for kind in found)
-        for question in questions if _takes(parameters, tested.n_arguments) else []:
-            call = tested.make_call(question, alpha, generator)
-            if call is None:
-                continue
-            for options in _call_options(parameters):
-                trial = _Trial(function, question, call, options, is_corrected)
-                answer = trial.answer_of(make_player())
-                if not trial.accepts(answer):
-                    found.setdefault(trial.kind_of(answer), trial.fault(answer))
-        if _has_epsilon_as_flag(parameters) and (sentence := _exploration_fault(make_player())):
+        for trial in _trials(sample, function, questions, generator, is_corrected):
+            answer = trial.answer_of(make_player())
+            if not trial.accepts(answer):
+                found.setdefault(trial.kind_of(answer), trial.fault(answer))
+        has_flag = _has_epsilon_as_flag(_parameters_of(sample, function))
+        if has_flag and (sentence := _exploration_fault(make_player())):
             found[_Kind(function, "exploration", True)] = Fault(function, sentence)
     return list(found.values())
 
@@ -310,6 +304,20 @@ class _Trial(NamedTuple):
         shown = f"{_attempt(repr, answer)!s:.100}"
         sentence = f"{prefix}{self.function}({', '.join(given)}) {verb} {shown}; {self.call.reason}"
         return Fault(self.function, sentence)
+
+
+def _trials(
+    sample: Any, function: str, questions: list[_Question], generator: random.Random, is_corrected: bool
+) -> Iterator[_Trial]:
+    """Yields the calls of a function, at each question in every mode; none if the player does not have it."""
+    tested, parameters = _TESTS[function], _parameters_of(sample, function)
+    if not _takes(parameters, tested.n_arguments):
+        return
+    for question in questions:
+        call = tested.make_call(question, getattr(sample, "alpha", float("nan")), generator)
+        if call is not None:
+            for options in _call_options(parameters):
+                yield _Trial(function, question, call, options, is_corrected)
 
 
 def _actions(state: State) -> list[Action]:

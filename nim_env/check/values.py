@@ -129,7 +129,8 @@ def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -
         inner = {(key, move): number for move, number in value.items()} if is_nested else {key: value}
         for whole, number in inner.items():
             numbers = tuple(_numbers_in(whole))
-            entries[(numbers[:-2], numbers[-2:]) if len(numbers) == rules.n_heaps + 2 else whole] = number
+            is_pair = len(numbers) == rules.n_heaps + 2
+            entries[(numbers[:-2], numbers[-2:]) if is_pair else whole] = number
     positions = {tuple(key[0]) for key in entries if isinstance(key, tuple) and isinstance(key[0], list | tuple)}
     if positions and rules.heaps not in positions:
         raise ValueError(f"{name} has no value at the start of {rules}; --heaps must be the board that it learns")
