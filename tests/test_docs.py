@@ -138,6 +138,13 @@ def test_no_code_escapes_the_tests(page):
 
 
 @EVERY_PAGE
+def test_no_line_is_a_comment_by_accident(page):
+    """The site leaves out a line that begins with a percent sign."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(r"^ *%.*", text, re.MULTILINE)
+
+
+@EVERY_PAGE
 def test_what_comes_from_the_code_is_what_the_code_says(page):
     """If this test fails, run python docs/scripts/generate.py."""
     text = page.read_text(encoding="utf-8")
