@@ -123,8 +123,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
       - a ``nim_env.OpponentPool``, from which a member is drawn for each episode;
       - ``None`` for self-play.
     - ``first_player=None``: who moves first, ``"agent"``, ``"opponent"``, or ``"random"`` for either of them with
-      equal probability. ``None`` is the same as ``"random"``, or as ``"agent"`` with ``random_start``, which
-      allows no other value. The argument cannot be set in self-play.
+      equal probability. ``None`` is the same as ``"random"``. With ``random_start`` the agent always moves first,
+      and only ``None`` and ``"agent"`` are allowed. The argument cannot be set in self-play.
     - ``random_start=False``: whether every episode starts from a position drawn uniformly from all positions
       except the empty one ("exploring starts").
     - ``observation="heaps"``: the encoding that the agent observes, ``"heaps"``, ``"one_hot"``, ``"bits"``,
