@@ -3,8 +3,8 @@
 Six files in this folder are clean learners. Each row of bugs.csv gives one of them a bug that people have met in
 practice, by replacing one text in its file. The learners train on boards and with settings drawn at random.
 nim_env.evaluation.diagnose, which is told the opponent and the discount, judges them after 5 %, 30 % and all of
-their moves. The script saves the counts, prints a summary of the tabular learners, and draws the fraction of runs
-in which each bug is named. docs/experiments/diagnosis.md discusses the results.
+their moves. The script saves the counts and prints a summary of the tabular learners.
+docs/experiments/diagnosis.md discusses the results.
 
     cd examples
     python -m find_the_bug.matrix
@@ -29,18 +29,12 @@ from typing import Any
 from command_line import run
 
 import joblib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from nim_env import NimRules, TabularPolicy, evaluation, policies
-from nim_env.rendering.appearance import COLORS
 from nim_env.solver import Solution
-
-from common import save_figure
 
 HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
@@ -95,7 +89,6 @@ def main(args: Args) -> pd.DataFrame:
     else:
         counts = table.groupby(BUG_KEYS)[BUG_COUNTS].sum().reset_index()
         counts.to_csv(args.folder / "find_the_bug.csv", index=False)
-        save_figure(draw(counts), args.folder / "find_the_bug.svg")
         print(counts.to_string(index=False))
         print("\n".join(summary_of_bugs(counts)))
     return table
@@ -351,19 +344,6 @@ def rate(name: str, rows: pd.DataFrame, column: str, of: list[str] = OUTCOMES) -
     hits, n = int(rows[column].sum()), int(rows[of].to_numpy().sum())
     low, high = evaluation.MatchResult(hits, n).interval()
     return f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)"
-
-
-def draw(counts: pd.DataFrame) -> Figure:
-    """Draws a heat map of the fraction of runs in which each bug of each learner is named after all moves."""
-    ended = counts[(counts["share"] == 1) & counts["is_listed"] & (counts["bug"] != "")]
-    shares = ended["right"] / ended[OUTCOMES].sum(axis=1)
-    figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
-    style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
-    of_pairs = shares.groupby([ended["bug"], ended["learner"].str.replace("_", "\n")]).mean().unstack()
-    sns.heatmap(of_pairs, annot=True, fmt=".0%", ax=axis, rasterized=True, **style)
-    axis.set(title="The fraction of the runs in which the diagnosis names the bug", xlabel="", ylabel="")
-    axis.grid(visible=False)
-    return figure
 
 
 if __name__ == "__main__":
