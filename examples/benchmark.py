@@ -224,15 +224,22 @@ def vector_steps(env_id: str, num_envs: int, mode: str = "vector_entry_point", *
         yield num_envs, clock() - start
 
 
-def pgx_steps(name: str, num_envs: int) -> Steps:
-    """Plays plies of Nim on 1-3-5-7, or of another pgx game. A game that ends starts again."""
-    import jax
+def pgx_env(name: str) -> Any:
+    """Makes a pgx environment of Nim or of another game."""
     import pgx
-    from pgx.experimental import auto_reset
 
     from nim_env.pgx import Nim
 
-    env = Nim() if name == "Nim" else pgx.make(name)
+    boards = {"Nim": (1, 3, 5, 7), "Nim on 1-3-5": (1, 3, 5)}
+    return Nim(boards[name]) if name in boards else pgx.make(name)
+
+
+def pgx_steps(name: str, num_envs: int) -> Steps:
+    """Plays plies of Nim on 1-3-5-7, or of another pgx game. A game that ends starts again."""
+    import jax
+    from pgx.experimental import auto_reset
+
+    env = pgx_env(name)
     step = jax.jit(jax.vmap(auto_reset(env.step, env.init)))
     draw = jax.jit(lambda key, masks: jax.random.categorical(key, jax.numpy.where(masks, 0.0, -jax.numpy.inf)))
     split = jax.jit(partial(jax.random.split, num=num_envs + 2))
@@ -251,12 +258,9 @@ def pgx_steps(name: str, num_envs: int) -> Steps:
 def pgx_games(name: str, num_envs: int) -> Steps:
     """Plays 100 plies of all games in one compiled function, which also chooses the actions."""
     import jax
-    import pgx
     from pgx.experimental import auto_reset
 
-    from nim_env.pgx import Nim
-
-    env = Nim((1, 3, 5)) if name == "Nim on 1-3-5" else Nim() if name == "Nim" else pgx.make(name)
+    env = pgx_env(name)
     step = jax.vmap(auto_reset(env.step, env.init))
 
     def ply(states: Any, key: Any) -> tuple[Any, Any]:

@@ -64,7 +64,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     print(f"The agent plays correctly in {n_correct} of {mastery.won_positions} winning positions.")
     if args.picture is not None and args.episodes > 0:
         save_figure(plot(curve), args.picture)
-    play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)
+    play(agent, None if args.first is None else ["human", "opponent"].index(args.first), args.seed)
     return agent, curve
 
 
