@@ -127,6 +127,7 @@ def plot(rates: pd.DataFrame) -> plt.Figure:
 
 def benchmarks() -> Iterator[tuple[str, int, Steps]]:
     """Yields the name, the number of environments and the endless steps of each benchmark."""
+    # Nim: single environments, vector environments by opponent and by mode, and pools of opponents
     yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
     yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
     rules = NimRules()
@@ -145,6 +146,8 @@ def benchmarks() -> Iterator[tuple[str, int, Steps]]:
         for n in NUM_ENVS[2:]:
             pool = OpponentPool(rules, members)
             yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=pool)
+
+    # other games, and Nim in pgx
     yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
     yield "PettingZoo, tictactoe-v3", 1, aec_steps("classic/tictactoe-v3")
     yield "PettingZoo, OpenSpiel's nim", 1, aec_steps("OpenSpiel")

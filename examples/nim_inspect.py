@@ -118,11 +118,11 @@ def metrics(log: Log, first: Log) -> dict[str, str]:
         raise ValueError(f"{log.name} plays other positions ({log.rules}) than {first.name} ({first.rules})")
     shares = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
     difference = log.rates - first.rates
-    if log.is_sample:
+    if log.is_sample:  # other positions could have been drawn
         low, high = evaluation.SampledMastery(log.rates.mean(), log.heaps, log.rates).interval()
         interval = f" ({low:.3f} to {high:.3f})"
         variance = difference.var() / (len(difference) - 1)
-    else:
+    else:  # all positions, so only the answers vary
         interval = plus_minus(variance_of_mean(log))
         variance = variance_of_mean(log) + variance_of_mean(first)
         heaps = np.repeat(log.heaps, log.answers.shape[1], axis=0)
