@@ -165,37 +165,46 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, Any], seed: int) ->
     rules, moves, settings, told = draw_settings(style, bug["bug"], seed)
     train = load(learner, *replacements, (bug["text"], bug["replacement"]))
     trained = [train(rules, round(share * moves), **settings, **told) for share in SHARES]
+    if learner != "maskable_ppo":  # which returns its actions and its values
+        trained = [(None, np.asarray(values)) for values in trained]
     modes = {"not told": told}
     if style["style"]:
         modes["told"] = told | options_of(style)
     if style["style"] and bug["bug"]:
         correct = load(learner, *replacements)(rules, moves, **settings, **told)
-        if np.array_equal(trained[-1], correct, equal_nan=True):
+        if np.array_equal(trained[-1][1], correct, equal_nan=True):
             return []
     diagnoses = []
     for mode, arguments in modes.items():
         run_of = {key: style[key] for key in ("family", "learner", "style")}
         run_of |= {"bug": bug["bug"], "is_listed": bug["findings"] != "", "mode": mode}
         for i, share in enumerate(SHARES):
-            earlier = values_of(learner, trained[i - 1]) if share == 1 else None
-            row = diagnose(learner, bug, rules, trained[i], **arguments, earlier=earlier)
+            earlier = trained[i - 1][1] if share == 1 else None
+            row = diagnose(learner, bug, rules, *trained[i], **arguments, earlier=earlier)
             diagnoses.append(run_of | {"share": share} | row)
     return diagnoses
 
 
 def diagnose(
-    learner: str, bug: dict[str, Any], rules: NimRules, trained: Any, **arguments: Any
+    learner: str, bug: dict[str, Any], rules: NimRules, actions: Any, values: np.ndarray, **arguments: Any
 ) -> dict[str, bool | int]:
-    """Returns what the diagnosis says about a trained learner, and whether that is right."""
-    values = values_of(learner, trained)
+    """Returns what the diagnosis says about a trained learner, and whether that is right.
+
+    ``actions`` is None if the learner acts by its values.
+    """
     diagnosis = evaluation.diagnose(rules, values, **arguments)
     findings = diagnosis.findings
-    if learner == "maskable_ppo":
-        player = TabularPolicy(rules, np.eye(rules.n_actions)[trained[0]])
+    if actions is not None:
+        player = TabularPolicy(rules, np.eye(rules.n_actions)[actions])
         if evaluation.diagnose_moves(rules, player).findings == ("no mask at prediction",):
             findings = ("no mask at prediction",)
     names = {name if learner in MOVES else SAME.get(name, name) for name in findings}
-    outcome = outcome_of(bug, names)
+    if names & {*bug["findings"].split(" / ")}:
+        outcome = "right"
+    elif names <= (NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}):
+        outcome = "none"  # it does not name a bug
+    else:
+        outcome = "wrong"  # also any name of a bug that is not in the list
     is_bug = diagnosis.result == "bug"
     is_perfect = not bug["bug"] and evaluation.mastery(rules, player_of(rules, values)).expert == 1
     return {name: name == outcome for name in OUTCOMES} | {
@@ -208,11 +217,6 @@ def diagnose(
         "is_perfect": is_perfect,
         "is_perfect_train_longer": is_perfect and "train longer" in names,
     }
-
-
-def values_of(learner: str, trained: Any) -> np.ndarray:
-    """Returns the values that a learner has learned, without the actions that MaskablePPO returns too."""
-    return np.asarray(trained[1] if learner == "maskable_ppo" else trained)
 
 
 def draw_settings(
@@ -270,19 +274,6 @@ def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
         afterstates[0] = rules.terminal_reward * np.abs(values).max()  # the game is over
         values = Solution(rules, afterstates).q_values(rules.all_positions())
     return policies.greedy(rules, values)
-
-
-def outcome_of(bug: dict[str, Any], names: set[str]) -> str:
-    """Compares the names that the diagnosis found with those that are right for the bug.
-
-    Returns:
-        "right" if a right name is among them, "none" if they do not name a bug, and otherwise "wrong". For a bug
-        that is not in the list there is no right name, so naming any bug is wrong.
-    """
-    if set(bug["findings"].split(" / ")) & names:
-        return "right"
-    known = NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}
-    return "none" if known.issuperset(names) else "wrong"
 
 
 # --- All runs -------------------------------------------------------------------------------------
