@@ -13,14 +13,12 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import perf_counter as clock
 from typing import Any
 
 from command_line import run
 
 import gymnasium as gym
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pettingzoo
@@ -28,8 +26,6 @@ from tqdm import tqdm
 
 from nim_env import MixturePolicy, NimRules, OpponentPool
 from nim_env.policies import batched, greedy, tabulate
-
-from common import COLORS, label_lines, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 
@@ -59,8 +55,7 @@ COMPARISONS = (  # a row of this project, and its baseline
 @dataclass
 class Args:
     only: str = ""
-    """Measure only the rows whose names contain this text, and draw no figure."""
-    picture: Path = Path("results/benchmark.svg")
+    """Measure only the rows whose names contain this text."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -70,8 +65,6 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     style = {"float_format": "{:,.2f}".format, "na_rep": ""}
     print(f"1,000 steps per second by num_envs\n{rates.div(1000).to_string(**style)}\n")
     print(f"Times as fast as the baseline\n{ratios.to_string(**style)}\n")
-    if not args.only:
-        save_figure(plot(rates), args.picture)
     return rates, ratios
 
 
@@ -107,22 +100,6 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
     """Divides each rate by the rate of its baseline in the same column."""
     pairs = [(own, other) for own, other in COMPARISONS if {own, other} <= {*rates.index}]
     return pd.DataFrame({f"{own} / {other}": rates.loc[own] / rates.loc[other] for own, other in pairs}).T
-
-
-def plot(rates: pd.DataFrame) -> plt.Figure:
-    """Draws the rates by ``num_envs``, with logarithmic axes. Other libraries are gray and dashed."""
-    own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in the order of the comparisons
-    figure, axes = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
-    for marker, (name, row) in zip("os^vDPosX^Pds", rates.dropna(subset=1).iterrows(), strict=False):
-        color, linestyle = (f"C{own.index(name) % 4}", "-") if name in own else (COLORS["muted"], "--")
-        style = {"marker": marker, "fillstyle": "none", "color": color, "linestyle": linestyle}
-        axes.loglog(row.dropna(), label=name, **style)
-    axes.set(title="Random legal moves in environments of Nim and of other games", xlim=(1 / 120, None))
-    axes.set(xlabel="number of environments", ylabel="steps per second")
-    axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
-    axes.minorticks_off()
-    label_lines(figure)
-    return figure
 
 
 def benchmarks() -> Iterator[tuple[str, int, Steps]]:

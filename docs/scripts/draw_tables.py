@@ -1,11 +1,13 @@
-"""Draws the figures of two tables in docs/experiments: python docs/scripts/draw_tables.py.
+"""Draws the figures of three tables in the documentation: python docs/scripts/draw_tables.py.
 
-alphazero.csv holds evaluations saved by examples/alphazero.py, and find_the_bug.csv is saved by
-examples/find_the_bug/matrix.py. The figures are saved in examples/pictures.
+alphazero.csv holds evaluations saved by examples/alphazero.py, find_the_bug.csv is saved by
+examples/find_the_bug/matrix.py, and benchmarks.md shows what examples/benchmark.py prints. The figures are saved
+in examples/pictures.
 
 Install: pip install -e ".[examples]"
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +17,9 @@ import seaborn as sns
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "examples"))
-from common import COLORS, LINE_COLORS, save_figure  # noqa: E402
+from benchmark import COMPARISONS  # noqa: E402
+
+from common import COLORS, LINE_COLORS, label_lines, save_figure  # noqa: E402
 
 
 def draw_alphazero(table):
@@ -45,7 +49,36 @@ def draw_bugs(counts):
     return figure
 
 
+def draw_benchmark(rates):
+    """Draws the rates by ``num_envs``, with logarithmic axes. Other libraries are gray and dashed."""
+    own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in the order of the comparisons
+    figure, axes = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
+    for marker, (name, row) in zip("os^vDPosX^Pds", rates.dropna(subset=1).iterrows(), strict=False):
+        color, linestyle = (f"C{own.index(name) % 4}", "-") if name in own else (COLORS["muted"], "--")
+        style = {"marker": marker, "fillstyle": "none", "color": color, "linestyle": linestyle}
+        axes.loglog(row.dropna(), label=name, **style)
+    axes.set(title="Random legal moves in environments of Nim and of other games", xlim=(1 / 120, None))
+    axes.set(xlabel="number of environments", ylabel="steps per second")
+    axes.set_xticks(rates.columns, [f"{n:,}" for n in rates.columns])
+    axes.minorticks_off()
+    label_lines(figure)
+    return figure
+
+
+def benchmark_rates():
+    """The rates in the first table of benchmarks.md, in steps per second."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    header, *lines = re.search(r"^num_envs .*?(?=\n```)", page, re.MULTILINE | re.DOTALL)[0].splitlines()
+    rates = pd.DataFrame(columns=map(int, header.split()[1:]), dtype=float)
+    for line in lines:
+        name, numbers = re.split("  +", line, maxsplit=1)
+        row = [1000 * float(number.replace(",", "")) for number in numbers.split()]
+        rates.loc[name] = pd.Series(row, rates.columns[: len(row)])
+    return rates
+
+
 if __name__ == "__main__":
     for name, draw in (("alphazero", draw_alphazero), ("find_the_bug", draw_bugs)):
         table = pd.read_csv(ROOT / "docs" / "experiments" / f"{name}.csv", keep_default_na=False)
         save_figure(draw(table), ROOT / "examples" / "pictures" / f"{name}.svg")
+    save_figure(draw_benchmark(benchmark_rates()), ROOT / "examples" / "pictures" / "benchmark.svg")
