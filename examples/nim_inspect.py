@@ -51,9 +51,9 @@ def rules_of(heaps: str, max_take: int | None, misere: bool) -> NimRules:
 
 def data_set(rules: NimRules, style: str, number: int | None, seed: int) -> list[dict]:
     """Returns all positions with their prompts, or ``number`` winning positions."""
-    return (
-        text.questions(rules, style) if number is None else text.winning_questions(rules, number, style, seed=seed)
-    )
+    if number is None:
+        return text.questions(rules, style)
+    return text.winning_questions(rules, number, style, seed=seed)
 
 
 @scorer(metrics={name: [mean()] for name in (*FAULTS, "winning")})
