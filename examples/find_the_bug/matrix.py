@@ -40,7 +40,7 @@ HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
 STYLES = pd.read_csv(HERE / "styles.csv", keep_default_na=False)
 NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}  # a correct learner
-BOARDS = [
+BOARDS = [  # heaps and max_take
     ((1, 2, 4), None),
     ((3, 5), None),
     ((2, 2, 3), None),
@@ -167,13 +167,13 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, Any], seed: int) ->
     trained = [train(rules, round(share * moves), **settings, **told) for share in SHARES]
     if learner != "maskable_ppo":  # which returns its actions and its values
         trained = [(None, np.asarray(values)) for values in trained]
-    modes = {"not told": told}
-    if style["style"]:
-        modes["told"] = told | options_of(style)
-    if style["style"] and bug["bug"]:
+    if style["style"] and bug["bug"]:  # in a style, a bug can be without consequences
         correct = load(learner, *replacements)(rules, moves, **settings, **told)
         if np.array_equal(trained[-1][1], correct, equal_nan=True):
             return []
+    modes = {"not told": told}
+    if style["style"]:
+        modes["told"] = told | options_of(style)
     diagnoses = []
     for mode, arguments in modes.items():
         run_of = {key: style[key] for key in ("family", "learner", "style")}
