@@ -13,7 +13,7 @@ comparison of two networks shows how much depends on the form of the network:
 
 Two players are evaluated. "policy" plays its most probable legal move, and "value" moves to the position with the
 smallest value for the opponent. A run ends when neither makes a mistake, or after --total-timesteps. The script
-prints the last evaluation of each run, saves all evaluations as a table, and draws how many games the runs took.
+prints the last evaluation of each run, and saves all evaluations as a table.
 
 Sources:
 - AlphaZero: Silver et al. (2018, Science 362, p. 1140). The loss is equation 1, here without weight decay.
@@ -36,13 +36,10 @@ from command_line import run
 
 import jax
 import jax.numpy as jnp
-import matplotlib.pyplot as plt
 import mctx
 import numpy as np
 import optax
 import pandas as pd
-import seaborn as sns
-from matplotlib.figure import Figure
 from pgx.experimental import auto_reset
 
 from nim_env import NimRules, evaluation
@@ -50,7 +47,7 @@ from nim_env.pgx import Nim
 from nim_env.policies import batched
 from nim_env.solver import Solution
 
-from common import LINE_COLORS, percent, save_figure
+from common import percent
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
 PLAYERS = ("value", "policy")
@@ -100,7 +97,6 @@ def main(args: Args) -> pd.DataFrame:
     table = pd.concat(tables, ignore_index=True)
     args.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.folder / "alphazero.csv", index=False)
-    save_figure(draw(table), args.folder / "alphazero.svg")
     return table
 
 
@@ -328,20 +324,6 @@ def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
         "value": lambda heaps, _: by_value.q_values(heaps).argmax(axis=1),
     }
     return {name: evaluation.mastery(rules, batched(player)).expert for name, player in players.items()}
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draws a dot for each run that ends without a mistake, at the number of games that it took."""
-    last = table.groupby(["board", "misere", "seed"], as_index=False).last()
-    is_right = last[list(PLAYERS)].eq(1).all(axis=1)
-    last["game"] = last["board"] + last["misere"].map({True: ", misère", False: ", normal play"})
-    games = {"y": "game", "order": sorted(last["game"].unique())}
-    figure, axes = plt.subplots(figsize=(7.4, 1 + 0.8 * last["game"].nunique()), layout="constrained")
-    sns.swarmplot(last[is_right], x="games", **games, color=LINE_COLORS[0], size=4, ax=axes)
-    axes.set(title=f"Policy and value without a mistake at the end: {is_right.sum()} of {len(last)} runs")
-    axes.set(xlabel="games until the first evaluation without a mistake", ylabel="", xlim=(0, None))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    return figure
 
 
 if __name__ == "__main__":

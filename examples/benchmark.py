@@ -13,14 +13,12 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import perf_counter as clock
 from typing import Any
 
 from command_line import run
 
 import gymnasium as gym
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pettingzoo
@@ -28,8 +26,6 @@ from tqdm import tqdm
 
 from nim_env import MixturePolicy, NimRules, OpponentPool
 from nim_env.policies import batched, greedy, tabulate
-
-from common import COLORS, label_lines, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 
@@ -59,8 +55,7 @@ COMPARISONS = (  # a row of this project, and its baseline
 @dataclass
 class Args:
     only: str = ""
-    """Measure only the rows whose names contain this text, and draw no figure."""
-    picture: Path = Path("results/benchmark.svg")
+    """Measure only the rows whose names contain this text."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -70,8 +65,6 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     style = {"float_format": "{:,.2f}".format, "na_rep": ""}
     print(f"1,000 steps per second by num_envs\n{rates.div(1000).to_string(**style)}\n")
     print(f"Times as fast as the baseline\n{ratios.to_string(**style)}\n")
-    if not args.only:
-        save_figure(plot(rates), args.picture)
     return rates, ratios
 
 
@@ -109,24 +102,9 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({f"{own} / {other}": rates.loc[own] / rates.loc[other] for own, other in pairs}).T
 
 
-def plot(rates: pd.DataFrame) -> plt.Figure:
-    """Draws the rates by ``num_envs``, with logarithmic axes. Other libraries are gray and dashed."""
-    own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in the order of the comparisons
-    figure, axes = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
-    for marker, (name, row) in zip("os^vDPosX^Pds", rates.dropna(subset=1).iterrows(), strict=False):
-        color, linestyle = (f"C{own.index(name) % 4}", "-") if name in own else (COLORS["muted"], "--")
-        style = {"marker": marker, "fillstyle": "none", "color": color, "linestyle": linestyle}
-        axes.loglog(row.dropna(), label=name, **style)
-    axes.set(title="Random legal moves in environments of Nim and of other games", xlim=(1 / 120, None))
-    axes.set(xlabel="number of environments", ylabel="steps per second")
-    axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
-    axes.minorticks_off()
-    label_lines(figure)
-    return figure
-
-
 def benchmarks() -> Iterator[tuple[str, int, Steps]]:
     """Yields the name, the number of environments and the endless steps of each benchmark."""
+    # Nim: single environments, vector environments by opponent and by mode, and pools of opponents
     yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
     yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
     rules = NimRules()
@@ -145,6 +123,8 @@ def benchmarks() -> Iterator[tuple[str, int, Steps]]:
         for n in NUM_ENVS[2:]:
             pool = OpponentPool(rules, members)
             yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=pool)
+
+    # other games, and Nim in pgx
     yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
     yield "PettingZoo, tictactoe-v3", 1, aec_steps("classic/tictactoe-v3")
     yield "PettingZoo, OpenSpiel's nim", 1, aec_steps("OpenSpiel")
@@ -224,15 +204,22 @@ def vector_steps(env_id: str, num_envs: int, mode: str = "vector_entry_point", *
         yield num_envs, clock() - start
 
 
-def pgx_steps(name: str, num_envs: int) -> Steps:
-    """Plays plies of Nim on 1-3-5-7, or of another pgx game. A game that ends starts again."""
-    import jax
+def pgx_env(name: str) -> Any:
+    """Makes a pgx environment of Nim or of another game."""
     import pgx
-    from pgx.experimental import auto_reset
 
     from nim_env.pgx import Nim
 
-    env = Nim() if name == "Nim" else pgx.make(name)
+    boards = {"Nim": (1, 3, 5, 7), "Nim on 1-3-5": (1, 3, 5)}
+    return Nim(boards[name]) if name in boards else pgx.make(name)
+
+
+def pgx_steps(name: str, num_envs: int) -> Steps:
+    """Plays plies of Nim on 1-3-5-7, or of another pgx game. A game that ends starts again."""
+    import jax
+    from pgx.experimental import auto_reset
+
+    env = pgx_env(name)
     step = jax.jit(jax.vmap(auto_reset(env.step, env.init)))
     draw = jax.jit(lambda key, masks: jax.random.categorical(key, jax.numpy.where(masks, 0.0, -jax.numpy.inf)))
     split = jax.jit(partial(jax.random.split, num=num_envs + 2))
@@ -251,12 +238,9 @@ def pgx_steps(name: str, num_envs: int) -> Steps:
 def pgx_games(name: str, num_envs: int) -> Steps:
     """Plays 100 plies of all games in one compiled function, which also chooses the actions."""
     import jax
-    import pgx
     from pgx.experimental import auto_reset
 
-    from nim_env.pgx import Nim
-
-    env = Nim((1, 3, 5)) if name == "Nim on 1-3-5" else Nim() if name == "Nim" else pgx.make(name)
+    env = pgx_env(name)
     step = jax.vmap(auto_reset(env.step, env.init))
 
     def ply(states: Any, key: Any) -> tuple[Any, Any]:

@@ -111,15 +111,17 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
 def finding(masteries: dict[str, Mastery]) -> str:
     """Writes one sentence on how well Q-learning plays, depending on what it was trained against."""
     names = {"self-play": "itself", "expert": "the expert"}
-    opponents_of: dict[float, list[str]] = {}  # by what Q-learning reaches against them
-    for opponent in OPPONENTS["q-learning"]:
-        share = masteries[f"q-learning, {opponent}"].expert
-        opponents_of.setdefault(share, []).append(names.get(opponent, opponent))
-    phrases: list[str] = []
-    for share in sorted(opponents_of, reverse=True):
-        of_what = "" if phrases else " of the winning positions right"
-        opponents = joined(opponents_of[share], " or ")
-        phrases.append(f"{percent(share)} %{of_what} when trained against {opponents}")
+    shares = pd.Series(
+        {
+            names.get(opponent, opponent): masteries[f"q-learning, {opponent}"].expert
+            for opponent in OPPONENTS["q-learning"]
+        }
+    )
+    phrases = [
+        f"{percent(share)} % when trained against {joined(list(opponents), ' or ')}"
+        for share, opponents in sorted(shares.groupby(shares).groups.items(), reverse=True)
+    ]
+    phrases[0] = phrases[0].replace("%", "% of the winning positions right", 1)
     return textwrap.fill(f"Q-learning plays {joined(phrases, ', and ')}.", 100)
 
 

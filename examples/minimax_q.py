@@ -98,12 +98,15 @@ def print_values(agent: agents.MinimaxQAgent, rules: NimRules, player: str, heap
 
 def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
     """Prints the values of all moves in all positions that each player can face."""
-    faced = {"A": {rules.heaps}, "B": set()}
-    for heaps in map(tuple, rules.all_positions()[::-1].tolist()):  # every move leads to a later one in this order
-        after = {tuple(rules.apply(heaps, rules.action(*move)).tolist()) for move in rules.legal_moves(heaps)}
-        for player, other in ("AB", "BA"):
-            if heaps in faced[player]:
-                faced[other] |= after
+    faced = {"A": set(), "B": set()}
+    player, other = "A", "B"
+    positions = {rules.heaps}  # those that the player to move can face, and has not faced before
+    while positions:
+        faced[player] |= positions
+        moves = [(heaps, rules.action(*move)) for heaps in positions for move in rules.legal_moves(heaps)]
+        after = {tuple(rules.apply(heaps, action).tolist()) for heaps, action in moves}
+        player, other = other, player
+        positions = after - faced[player]
     for player in "AB":
         for heaps in sorted(faced[player], reverse=True):
             print_values(agent, rules, player, heaps)

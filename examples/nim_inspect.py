@@ -51,9 +51,9 @@ def rules_of(heaps: str, max_take: int | None, misere: bool) -> NimRules:
 
 def data_set(rules: NimRules, style: str, number: int | None, seed: int) -> list[dict]:
     """Returns all positions with their prompts, or ``number`` winning positions."""
-    return (
-        text.questions(rules, style) if number is None else text.winning_questions(rules, number, style, seed=seed)
-    )
+    if number is None:
+        return text.questions(rules, style)
+    return text.winning_questions(rules, number, style, seed=seed)
 
 
 @scorer(metrics={name: [mean()] for name in (*FAULTS, "winning")})
@@ -118,11 +118,11 @@ def metrics(log: Log, first: Log) -> dict[str, str]:
         raise ValueError(f"{log.name} plays other positions ({log.rules}) than {first.name} ({first.rules})")
     shares = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
     difference = log.rates - first.rates
-    if log.is_sample:
+    if log.is_sample:  # other positions could have been drawn
         low, high = evaluation.SampledMastery(log.rates.mean(), log.heaps, log.rates).interval()
         interval = f" ({low:.3f} to {high:.3f})"
         variance = difference.var() / (len(difference) - 1)
-    else:
+    else:  # all positions, so only the answers vary
         interval = plus_minus(variance_of_mean(log))
         variance = variance_of_mean(log) + variance_of_mean(first)
         heaps = np.repeat(log.heaps, log.answers.shape[1], axis=0)

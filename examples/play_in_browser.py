@@ -81,10 +81,12 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
     moves = checked_player(player.policy, rules).query(positions, mask, require_same_answer=True)
-    values = None if player.values is None else np.asarray(player.values(positions))
-    if values is not None and values.ndim == 1:  # a move is worth minus the value of the position that it leads to
-        afterstates = np.append(rules.terminal_reward, -values)
-        values = np.where(mask, Solution(rules, afterstates).q_values(positions), 0.0)
+    values = None
+    if player.values is not None:
+        values = np.asarray(player.values(positions))
+        if values.ndim == 1:  # of positions; a move is worth minus the value of the position that it leads to
+            afterstates = np.append(rules.terminal_reward, -values)
+            values = np.where(mask, Solution(rules, afterstates).q_values(positions), 0.0)
     return {
         "name": Path(name).name,
         "heaps": rules.heaps,

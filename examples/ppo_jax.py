@@ -169,9 +169,8 @@ def main(args: Args) -> dict[int, float]:
         network, opt_state, states = iterate(network, opt_state, states, jax.random.fold_in(key, iteration))
         if iteration % EVAL_INTERVAL == 0 or iteration == num_iterations:
             timesteps = iteration * NUM_ENVS * NUM_STEPS
-            curve[timesteps] = evaluation.mastery(
-                env.rules, player_of(network, env)
-            ).expert  # exact: Nim is solved
+            player = player_of(network, env)
+            curve[timesteps] = evaluation.mastery(env.rules, player).expert  # exact: Nim is solved
             print(f"{timesteps:9,} moves, {perf_counter() - start:5.1f} s: expert mastery {curve[timesteps]:.3f}")
 
     figure, axes = plt.subplots()

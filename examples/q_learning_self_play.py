@@ -49,6 +49,23 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     """Returns the agent, and its exact evaluations during the training."""
+    agent, curve = train(args)
+    mastery = evaluation.mastery(RULES, agent)
+    n_correct = mastery.won_positions - len(mastery.mistakes)
+    print(f"The agent plays correctly in {n_correct} of {mastery.won_positions} winning positions.")
+    if args.picture is not None and args.episodes > 0:
+        save_figure(plot(curve), args.picture)
+    play(agent, None if args.first is None else ["human", "opponent"].index(args.first), args.seed)
+    return agent, curve
+
+
+def train(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
+    """Trains an agent, and evaluates it exactly at growing intervals.
+
+    It prints the number of each game, or if there are more than 50 games, of the first ten and the last ten.
+
+    Returns the agent, and one row for each evaluation.
+    """
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
     agent = agents.QLearningAgent(
         env.observation_space("player_0"),
@@ -58,23 +75,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
         epsilon=args.epsilon,
         seed=args.seed,
     )
-    curve = train(agent, env, args.episodes, args.seed)
-    mastery = evaluation.mastery(RULES, agent)
-    n_correct = mastery.won_positions - len(mastery.mistakes)
-    print(f"The agent plays correctly in {n_correct} of {mastery.won_positions} winning positions.")
-    if args.picture is not None and args.episodes > 0:
-        save_figure(plot(curve), args.picture)
-    play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)
-    return agent, curve
-
-
-def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> pd.DataFrame:
-    """Trains the agent for ``n`` games, and evaluates it exactly at growing intervals.
-
-    It prints the number of each game, or if there are more than 50 games, of the first ten and the last ten.
-
-    Returns one row for each evaluation.
-    """
+    n = args.episodes
     curve = evaluation.LearningCurve(RULES, max(1, n), n_evals=60)
 
     def after_game(agent: agents.Agent, history: agents.History) -> None:
@@ -85,9 +86,9 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
         elif number == 11:
             print("...")
 
-    agents.train(agent, env, n, seed=seed, callback=after_game)
+    agents.train(agent, env, n, seed=args.seed, callback=after_game)
     print(f"Training is done: {n:,} games.")
-    return pd.DataFrame(curve.rows, columns=["episodes", "expert"])
+    return agent, pd.DataFrame(curve.rows, columns=["episodes", "expert"])
 
 
 def plot(curve: pd.DataFrame) -> plt.Figure:

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 import ray
 import torch
-from matplotlib.figure import Figure
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModule, RLModuleSpec
@@ -88,7 +87,9 @@ def main(args: Args) -> pd.DataFrame:
             algorithm.save_to_path(args.folder.absolute() / "checkpoint")
     algorithm.stop()
     table = pd.DataFrame(rows)
-    save_figure(draw(args, table), args.folder / "rllib_self_play.svg")
+    xlabel = f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})"
+    figure = plot_evaluations(table, LABELS, "RLlib's PPO by self-play, evaluated exactly", xlabel)
+    save_figure(figure, args.folder / "rllib_self_play.svg")
     return table
 
 
@@ -147,12 +148,6 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
     with torch.no_grad():
         logits = module.forward_inference({"obs": obs})["action_dist_inputs"]
     return TabularPolicy(rules, torch.softmax(logits.double(), dim=-1).numpy())
-
-
-def draw(args: Args, table: pd.DataFrame) -> Figure:
-    """Draws the evaluations over the timesteps."""
-    xlabel = f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})"
-    return plot_evaluations(table, LABELS, "RLlib's PPO by self-play, evaluated exactly", xlabel)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from command_line import run
 import gymnasium as gym
 import pandas as pd
 import torch
-from matplotlib.figure import Figure
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -80,7 +79,10 @@ def main(args: Args) -> pd.DataFrame:
     model = make_model(args)
     table = train(args, model)
     model.save(args.folder / "model.zip", exclude=["opponent_pool"])
-    save_figure(draw(args, table), args.folder / "sb3_self_play.svg")
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    xlabel = f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})"
+    figure = plot_evaluations(table, LINES, f"{args.algorithm}, evaluated exactly", xlabel)
+    save_figure(figure, args.folder / "sb3_self_play.svg")
     return table
 
 
@@ -132,13 +134,6 @@ class EntropySchedule(BaseCallback):
 
     def _on_step(self) -> bool:
         return True
-
-
-def draw(args: Args, table: pd.DataFrame) -> Figure:
-    """Draws mastery, value accuracy and exploitability over the timesteps."""
-    rules = NimRules(args.heaps, args.max_take, args.misere)
-    xlabel = f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})"
-    return plot_evaluations(table, LINES, f"{args.algorithm}, evaluated exactly", xlabel)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ The second command trains minimax-Q until it makes no mistakes. joblib distribut
 Install: pip install -e ".[examples]"
 """
 
+import itertools
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,43 +95,44 @@ def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
     callback = EvaluationCallback(args, rules)
     # the callback stops the training before these episodes have ended
     episodes = EPISODES_PER_RUN if args.mastery else args.total_timesteps
-    run_seed = seed
-    while not callback.is_done:
-        callback.n_seen = 0
+    for run_seed in itertools.count(seed):
+        callback.n_counted = 0  # each call starts a new history
         agents.train(agent, env, episodes, seed=run_seed, callback=callback)
-        run_seed += 1
+        if callback.is_done:
+            break
     player = player_of(agent, rules)
     callback.rows[-1] |= evaluation.report(rules, agent, player.state_values).to_dict()
     heaps = "-".join(map(str, rules.heaps))
     return pd.DataFrame(callback.rows).assign(learner=learner, heaps=heaps, n_heaps=rules.n_heaps, seed=seed)
 
 
-@dataclass
 class EvaluationCallback:
-    """Evaluates an agent at intervals that double at first, and stops its training."""
+    """Evaluates an agent at intervals that double at first, and stops its training when it is done."""
 
-    args: Args
-    rules: NimRules
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    n_seen: int = 0  # episodes in the current call of agents.train
-    episodes: int = 0
-    timesteps: int = 0
-    next_evaluation: int = 0
-    start: float = field(default_factory=time.perf_counter)
-    is_done: bool = False
+    def __init__(self, args: Args, rules: NimRules) -> None:
+        self.args = args
+        self.rules = rules
+        self.rows: list[dict[str, Any]] = []
+        self.n_counted = 0  # the episodes of the current call of agents.train that are counted below
+        self.episodes = 0
+        self.timesteps = 0
+        self.next_evaluation = rules.n_positions // 10  # in episodes
+        self.start = time.perf_counter()
+        self.is_done = False
 
     def __call__(self, agent: agents.Agent, history: agents.History) -> bool:
-        ended = history.lengths[self.n_seen :]
-        self.n_seen += len(ended)
-        self.episodes += len(ended)
-        self.timesteps += int(ended.sum())
-        mastery = self.args.mastery
-        self.is_done = mastery is None and self.timesteps >= self.args.total_timesteps
-        if self.is_done or self.episodes >= max(self.next_evaluation, self.rules.n_positions // 10):
+        # count the episodes that have ended since the last call
+        lengths = history.lengths[self.n_counted :]
+        self.n_counted += len(lengths)
+        self.episodes += len(lengths)
+        self.timesteps += int(lengths.sum())
+
+        self.is_done = self.args.mastery is None and self.timesteps >= self.args.total_timesteps
+        if self.is_done or self.episodes >= self.next_evaluation:
             seconds = time.perf_counter() - self.start
             expert = evaluation.mastery(self.rules, agent).expert
-            self.is_done |= mastery is not None and expert >= min(mastery, 1)
             self.rows.append({"timesteps": self.timesteps, "seconds": seconds, "expert": expert})
+            self.is_done |= self.args.mastery is not None and expert >= min(self.args.mastery, 1)
             self.next_evaluation = self.episodes + min(self.episodes, 3 * self.rules.n_positions)
             self.start = time.perf_counter() - seconds  # does not count the time of the evaluation
         return not self.is_done

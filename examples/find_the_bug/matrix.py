@@ -3,8 +3,8 @@
 Six files in this folder are clean learners. Each row of bugs.csv gives one of them a bug that people have met in
 practice, by replacing one text in its file. The learners train on boards and with settings drawn at random.
 nim_env.evaluation.diagnose, which is told the opponent and the discount, judges them after 5 %, 30 % and all of
-their moves. The script saves the counts, prints a summary of the tabular learners, and draws the fraction of runs
-in which each bug is named. docs/experiments/diagnosis.md discusses the results.
+their moves. The script saves the counts and prints a summary of the tabular learners.
+docs/experiments/diagnosis.md discusses the results.
 
     cd examples
     python -m find_the_bug.matrix
@@ -29,24 +29,18 @@ from typing import Any
 from command_line import run
 
 import joblib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from nim_env import NimRules, TabularPolicy, evaluation, policies
-from nim_env.rendering.appearance import COLORS
 from nim_env.solver import Solution
-
-from common import save_figure
 
 HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
 STYLES = pd.read_csv(HERE / "styles.csv", keep_default_na=False)
 NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}  # a correct learner
-BOARDS = [
+BOARDS = [  # heaps and max_take
     ((1, 2, 4), None),
     ((3, 5), None),
     ((2, 2, 3), None),
@@ -95,7 +89,6 @@ def main(args: Args) -> pd.DataFrame:
     else:
         counts = table.groupby(BUG_KEYS)[BUG_COUNTS].sum().reset_index()
         counts.to_csv(args.folder / "find_the_bug.csv", index=False)
-        save_figure(draw(counts), args.folder / "find_the_bug.svg")
         print(counts.to_string(index=False))
         print("\n".join(summary_of_bugs(counts)))
     return table
@@ -172,37 +165,46 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, Any], seed: int) ->
     rules, moves, settings, told = draw_settings(style, bug["bug"], seed)
     train = load(learner, *replacements, (bug["text"], bug["replacement"]))
     trained = [train(rules, round(share * moves), **settings, **told) for share in SHARES]
+    if learner != "maskable_ppo":  # which returns its actions and its values
+        trained = [(None, np.asarray(values)) for values in trained]
+    if style["style"] and bug["bug"]:  # in a style, a bug can be without consequences
+        correct = load(learner, *replacements)(rules, moves, **settings, **told)
+        if np.array_equal(trained[-1][1], correct, equal_nan=True):
+            return []
     modes = {"not told": told}
     if style["style"]:
         modes["told"] = told | options_of(style)
-    if style["style"] and bug["bug"]:
-        correct = load(learner, *replacements)(rules, moves, **settings, **told)
-        if np.array_equal(trained[-1], correct, equal_nan=True):
-            return []
     diagnoses = []
     for mode, arguments in modes.items():
         run_of = {key: style[key] for key in ("family", "learner", "style")}
         run_of |= {"bug": bug["bug"], "is_listed": bug["findings"] != "", "mode": mode}
         for i, share in enumerate(SHARES):
-            earlier = values_of(learner, trained[i - 1]) if share == 1 else None
-            row = diagnose(learner, bug, rules, trained[i], **arguments, earlier=earlier)
+            earlier = trained[i - 1][1] if share == 1 else None
+            row = diagnose(learner, bug, rules, *trained[i], **arguments, earlier=earlier)
             diagnoses.append(run_of | {"share": share} | row)
     return diagnoses
 
 
 def diagnose(
-    learner: str, bug: dict[str, Any], rules: NimRules, trained: Any, **arguments: Any
+    learner: str, bug: dict[str, Any], rules: NimRules, actions: Any, values: np.ndarray, **arguments: Any
 ) -> dict[str, bool | int]:
-    """Returns what the diagnosis says about a trained learner, and whether that is right."""
-    values = values_of(learner, trained)
+    """Returns what the diagnosis says about a trained learner, and whether that is right.
+
+    ``actions`` is None if the learner acts by its values.
+    """
     diagnosis = evaluation.diagnose(rules, values, **arguments)
     findings = diagnosis.findings
-    if learner == "maskable_ppo":
-        player = TabularPolicy(rules, np.eye(rules.n_actions)[trained[0]])
+    if actions is not None:
+        player = TabularPolicy(rules, np.eye(rules.n_actions)[actions])
         if evaluation.diagnose_moves(rules, player).findings == ("no mask at prediction",):
             findings = ("no mask at prediction",)
     names = {name if learner in MOVES else SAME.get(name, name) for name in findings}
-    outcome = outcome_of(bug, names)
+    if names & {*bug["findings"].split(" / ")}:
+        outcome = "right"
+    elif names <= (NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}):
+        outcome = "none"  # it does not name a bug
+    else:
+        outcome = "wrong"  # also any name of a bug that is not in the list
     is_bug = diagnosis.result == "bug"
     is_perfect = not bug["bug"] and evaluation.mastery(rules, player_of(rules, values)).expert == 1
     return {name: name == outcome for name in OUTCOMES} | {
@@ -215,11 +217,6 @@ def diagnose(
         "is_perfect": is_perfect,
         "is_perfect_train_longer": is_perfect and "train longer" in names,
     }
-
-
-def values_of(learner: str, trained: Any) -> np.ndarray:
-    """Returns the values that a learner has learned, without the actions that MaskablePPO returns too."""
-    return np.asarray(trained[1] if learner == "maskable_ppo" else trained)
 
 
 def draw_settings(
@@ -277,19 +274,6 @@ def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
         afterstates[0] = rules.terminal_reward * np.abs(values).max()  # the game is over
         values = Solution(rules, afterstates).q_values(rules.all_positions())
     return policies.greedy(rules, values)
-
-
-def outcome_of(bug: dict[str, Any], names: set[str]) -> str:
-    """Compares the names that the diagnosis found with those that are right for the bug.
-
-    Returns:
-        "right" if a right name is among them, "none" if they do not name a bug, and otherwise "wrong". For a bug
-        that is not in the list there is no right name, so naming any bug is wrong.
-    """
-    if set(bug["findings"].split(" / ")) & names:
-        return "right"
-    known = NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}
-    return "none" if known.issuperset(names) else "wrong"
 
 
 # --- All runs -------------------------------------------------------------------------------------
@@ -351,19 +335,6 @@ def rate(name: str, rows: pd.DataFrame, column: str, of: list[str] = OUTCOMES) -
     hits, n = int(rows[column].sum()), int(rows[of].to_numpy().sum())
     low, high = evaluation.MatchResult(hits, n).interval()
     return f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)"
-
-
-def draw(counts: pd.DataFrame) -> Figure:
-    """Draws a heat map of the fraction of runs in which each bug of each learner is named after all moves."""
-    ended = counts[(counts["share"] == 1) & counts["is_listed"] & (counts["bug"] != "")]
-    shares = ended["right"] / ended[OUTCOMES].sum(axis=1)
-    figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
-    style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
-    of_pairs = shares.groupby([ended["bug"], ended["learner"].str.replace("_", "\n")]).mean().unstack()
-    sns.heatmap(of_pairs, annot=True, fmt=".0%", ax=axis, rasterized=True, **style)
-    axis.set(title="The fraction of the runs in which the diagnosis names the bug", xlabel="", ylabel="")
-    axis.grid(visible=False)
-    return figure
 
 
 if __name__ == "__main__":

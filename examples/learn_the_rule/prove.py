@@ -8,30 +8,25 @@ next state. docs/experiments/proof.md explains why this is sufficient.
     cd examples
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
-The script prints whether each network is proven, saves the certificates of proven networks, and draws the boxes.
+The script prints whether each network is proven, and saves the certificates of proven networks.
+docs/scripts/draw_proof.py draws the boxes of a network.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from command_line import run
 
-import matplotlib.pyplot as plt
 import numpy as np
 import tyro
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial import ConvexHull
 from torch import nn
-
-from nim_env.rendering.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable
-from common import save_figure
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
 """The next states after a 0 and after a 1. "none" is the initial state, in which no ones have been seen."""
@@ -39,10 +34,6 @@ RADIUS = 0.1  # the search starts from boxes that reach this far from a point
 MAX_BOXES = 100
 SLACK = 1e-4  # larger than the rounding errors that check.py allows for
 MAX_GROUPS = 4  # each for "even" and "odd"; few, because the check enumerates all sets of groups
-STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
-ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
-ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and after a 1
-LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 
 @dataclass
@@ -50,8 +41,8 @@ class Args:
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")
-    """Where certificates and pictures of the boxes are saved. They are named after the network's file, or after
-    its folder if the file is network.pt."""
+    """Where certificates are saved. They are named after the network's file, or after its folder if the file is
+    network.pt."""
 
 
 class Boxes(NamedTuple):
@@ -74,15 +65,15 @@ class Proof(NamedTuple):
 
 
 def main(args: Args) -> list[Proof]:
-    """Tries to prove each network, and prints, draws and returns the results."""
+    """Tries to prove each network, and prints and returns the results."""
     loaded = {path: load_provable(path) for path in args.networks}
     proofs = []
     for path, (network, misere) in loaded.items():
         proof = prove(network, misere)
-        file = args.folder / f"{path.parent.name if path.stem == 'network' else path.stem}.npz"
-        save_figure(draw(network, misere, proof), file.with_suffix(".svg"))
         verdict = f"not proven: {proof.refusal}"
         if proof.margin is not None:
+            file = args.folder / f"{path.parent.name if path.stem == 'network' else path.stem}.npz"
+            args.folder.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(file, **proof.certificate)
             verdict = f"proven for every board, margin {proof.margin:.3f}: {file}"
         print(f"{path}: {'misère' if misere else 'normal'} play: {verdict}")
@@ -182,65 +173,6 @@ def group(network: DigitNetwork, boxes: Boxes) -> np.ndarray:
         if len(own) > 1:
             groups[own] = fcluster(linkage(vectors[own], "complete", "cityblock"), MAX_GROUPS, "maxclust")
     return groups
-
-
-def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
-    """Draws the automaton, and the boxes and their images in the plane of the first two principal components."""
-    figure, (left, right) = plt.subplots(1, 2, layout="constrained", width_ratios=(2, 3))
-    draw_automaton(left)
-    points, states = sample_states(network, n_sequences=300)
-    mean = points.mean(axis=0)
-    plane = np.linalg.svd(points - mean, full_matrices=False)[2][:2].T
-
-    def project(points: np.ndarray) -> np.ndarray:
-        return (points - mean) @ plane
-
-    for state, color in STATE_COLORS.items():
-        shown = np.unique(project(points[states == state]).round(2), axis=0)
-        right.plot(*shown.T, ".", color=color, markersize=3)
-        right.annotate(state, (shown[:, 0].mean(), shown[:, 1].max()), (0, 12), **LABEL, ha="center")
-    right.set(title="Recurrent states and boxes", xlabel="first principal component")
-    right.set(ylabel="second principal component")
-    right.margins(0.15)
-    if proof.certificate is not None:
-        boxes = Boxes(proof.certificate["states"], *np.moveaxis(proof.certificate["boxes"], 1, 0))
-        draw_boxes(right, network, boxes, project)
-    verdict = "Not proven" if proof.margin is None else "Proven for every board"
-    figure.suptitle(f"{verdict}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
-    return figure
-
-
-def draw_automaton(axis: plt.Axes) -> None:
-    """Draws the three states. A 0 keeps the state, and a 1 leads to another state."""
-    places = {"none": (0, 0), "even": (0, 1), "odd": (1, 1)}
-    for state, place in places.items():
-        color = STATE_COLORS[state]
-        axis.plot(*place, "o", markersize=36, color=color + "40", markeredgecolor=color)
-        axis.annotate(state, place, (0, 0), **LABEL, ha="center", va="center")
-        loop = ARROWS[0] | {"connectionstyle": "arc3,rad=-2", "shrinkA": 0, "shrinkB": 0}
-        axis.annotate("", np.add(place, (0.1, 0.15)), np.add(place, (-0.1, 0.15)), arrowprops=loop)
-        target = places[AUTOMATON[state][1]]
-        axis.annotate("", target, place, arrowprops=ARROWS[1] | {"shrinkA": 20, "shrinkB": 20})
-    axis.set(title="The automaton", xlim=(-0.4, 1.4), ylim=(-0.3, 1.5))
-    axis.axis("off")
-
-
-def draw_boxes(axis: plt.Axes, network: DigitNetwork, boxes: Boxes, project: Callable) -> None:
-    """Draws the boxes and, for each bit, an arrow from each box to the box of its image if that is another box."""
-    hidden_size = boxes.low.shape[1]
-    corners = np.stack(np.meshgrid(*[[0, 1]] * hidden_size), axis=-1).reshape(-1, hidden_size)
-    for state, low, high in zip(*boxes, strict=True):
-        # wider by 0.04, so that a box around a single point has an outline
-        ends = project(np.where(corners, high + 0.04, low - 0.04))
-        outline = ends[ConvexHull(ends).vertices]
-        axis.fill(*outline.T, facecolor=STATE_COLORS[state] + "40", edgecolor=STATE_COLORS[state])
-    centers = project((boxes.low + boxes.high) / 2)
-    for bit, arrow in enumerate(ARROWS):
-        targets, _ = nearest_boxes(boxes, bit, *affine(network.transitions[bit], boxes.low, boxes.high))
-        for box in np.flatnonzero(targets != np.arange(len(targets))):
-            axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
-    lines = [plt.Line2D([], [], color=COLORS["ink"], linestyle=arrow["linestyle"]) for arrow in ARROWS]
-    axis.figure.legend(lines, ["after a 0, if into another box", "after a 1"], loc="outside lower right", ncols=2)
 
 
 if __name__ == "__main__":

@@ -65,13 +65,11 @@ class Args:
 
 
 def main(args: Args) -> dict[str, Any]:
-    """Trains a network, saves it, and prints its metrics.
+    """Trains a network, saves it, and prints and returns its metrics.
 
-    Returns:
-        A dictionary with the ``seed`` and the ``seconds`` of processor time. For each test board it has expert
-        mastery, the fraction of sampled winning positions in which one-ply greedy play makes a winning move, and
-        for one board also ``outcome``, the fraction of positions whose value has the right sign. ``proven`` says
-        whether prove.py proves the network; it is missing if the options are outside the scope of the proof.
+    For each test board they have expert mastery, the fraction of sampled winning positions in which one-ply greedy
+    play makes a winning move. ``outcome`` is the fraction of positions whose value has the right sign, and
+    ``proven`` is missing if the options are outside the scope of the proof.
     """
     torch.set_num_threads(1)  # more threads would not speed up such small tensors
     torch.manual_seed(args.seed)

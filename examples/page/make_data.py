@@ -28,17 +28,15 @@ class Args:
 
 
 def main(args: Args) -> None:
-    """Writes a file for each network."""
+    """Writes a file for each network, with its weights under their names in the network's state_dict."""
     args.folder.mkdir(parents=True, exist_ok=True)
-    for name, file in NETWORKS.items():
-        save(network_weights(CERTIFICATES / file), args.folder / f"network_{name}.json")
-
-
-def network_weights(certificate: Path) -> dict[str, Any]:
-    """Returns the weights in a certificate, under their names in the network's state_dict."""
-    with np.load(certificate) as arrays:
-        names = [name for name in arrays.files if arrays[name].dtype == np.float32 and name != "boxes"]
-        return {name: shortest(arrays[name]) for name in names}
+    for network, certificate in NETWORKS.items():
+        with np.load(CERTIFICATES / certificate) as arrays:
+            names = [name for name in arrays.files if arrays[name].dtype == np.float32 and name != "boxes"]
+            weights = {name: shortest(arrays[name]) for name in names}
+        path = args.folder / f"network_{network}.json"
+        path.write_text(json.dumps(weights, separators=(",", ":")) + "\n", encoding="utf-8")
+        print(f"{path}: {path.stat().st_size:,} bytes")
 
 
 def shortest(array: np.ndarray) -> Any:
@@ -46,12 +44,6 @@ def shortest(array: np.ndarray) -> Any:
     if array.ndim:
         return [shortest(part) for part in array]
     return float(str(array))
-
-
-def save(data: dict[str, Any], path: Path) -> None:
-    """Saves data as compact JSON and prints the size of the file."""
-    path.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
-    print(f"{path}: {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -76,9 +76,6 @@ def test_self_play_learns_and_is_evaluated_exactly(monkeypatch):
     assert table[table["seed"] == 0].equals(rows)
     assert table.groupby("seed").last()["games"].nunique() == 2
     pd.testing.assert_frame_equal(pd.read_csv(ARGS.folder / "alphazero.csv"), table)
-    ends = table.groupby("seed").last()
-    n_right = ((ends["policy"] == 1) & (ends["value"] == 1)).sum()
-    assert f"at the end: {n_right} of {len(ends)} runs" in (ARGS.folder / "alphazero.svg").read_text()
 
     # moves are legal, and outcomes alternate up to the last move of a game
     env = arguments[1]

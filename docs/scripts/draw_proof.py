@@ -1,0 +1,91 @@
+"""Draws the boxes of recurrent states that learn_the_rule/prove.py finds for a network.
+
+    python docs/scripts/draw_proof.py examples/results/rule/misere0/network.pt
+
+The picture is saved as prove_the_rule.svg in the folder examples/pictures. The third notebook draws it too.
+
+Install: pip install -e ".[examples,proof,sb3]"
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.spatial import ConvexHull
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+sys.path.append(str(EXAMPLES))
+from common import COLORS, save_figure  # noqa: E402
+from learn_the_rule.network import load_provable  # noqa: E402
+from learn_the_rule.prove import AUTOMATON, Boxes, affine, nearest_boxes, prove, sample_states  # noqa: E402
+
+STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
+ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
+ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and after a 1
+LABEL = {"textcoords": "offset points", "weight": "bold"}
+
+
+def draw(network, misere, proof):
+    """Draws the automaton, and the boxes and their images in the plane of the first two principal components."""
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained", width_ratios=(2, 3))
+    draw_automaton(left)
+    points, states = sample_states(network, n_sequences=300)
+    mean = points.mean(axis=0)
+    plane = np.linalg.svd(points - mean, full_matrices=False)[2][:2].T
+
+    def project(points):
+        return (points - mean) @ plane
+
+    for state, color in STATE_COLORS.items():
+        shown = np.unique(project(points[states == state]).round(2), axis=0)
+        right.plot(*shown.T, ".", color=color, markersize=3)
+        right.annotate(state, (shown[:, 0].mean(), shown[:, 1].max()), (0, 12), **LABEL, ha="center")
+    right.set(title="Recurrent states and boxes", xlabel="first principal component")
+    right.set(ylabel="second principal component")
+    right.margins(0.15)
+    if proof.certificate is not None:
+        boxes = Boxes(proof.certificate["states"], *np.moveaxis(proof.certificate["boxes"], 1, 0))
+        draw_boxes(right, network, boxes, project)
+    verdict = "Not proven" if proof.margin is None else "Proven for every board"
+    figure.suptitle(f"{verdict}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
+    return figure
+
+
+def draw_automaton(axis):
+    """Draws the three states. A 0 keeps the state, and a 1 leads to another state."""
+    places = {"none": (0, 0), "even": (0, 1), "odd": (1, 1)}
+    for state, place in places.items():
+        color = STATE_COLORS[state]
+        axis.plot(*place, "o", markersize=36, color=color + "40", markeredgecolor=color)
+        axis.annotate(state, place, (0, 0), **LABEL, ha="center", va="center")
+        loop = ARROWS[0] | {"connectionstyle": "arc3,rad=-2", "shrinkA": 0, "shrinkB": 0}
+        axis.annotate("", np.add(place, (0.1, 0.15)), np.add(place, (-0.1, 0.15)), arrowprops=loop)
+        target = places[AUTOMATON[state][1]]
+        axis.annotate("", target, place, arrowprops=ARROWS[1] | {"shrinkA": 20, "shrinkB": 20})
+    axis.set(title="The automaton", xlim=(-0.4, 1.4), ylim=(-0.3, 1.5))
+    axis.axis("off")
+
+
+def draw_boxes(axis, network, boxes, project):
+    """Draws the boxes and, for each bit, an arrow from each box to the box of its image if that is another box."""
+    hidden_size = boxes.low.shape[1]
+    corners = np.stack(np.meshgrid(*[[0, 1]] * hidden_size), axis=-1).reshape(-1, hidden_size)
+    for state, low, high in zip(*boxes, strict=True):
+        # wider by 0.04, so that a box around a single point has an outline
+        ends = project(np.where(corners, high + 0.04, low - 0.04))
+        outline = ends[ConvexHull(ends).vertices]
+        axis.fill(*outline.T, facecolor=STATE_COLORS[state] + "40", edgecolor=STATE_COLORS[state])
+    centers = project((boxes.low + boxes.high) / 2)
+    for bit, arrow in enumerate(ARROWS):
+        targets, _ = nearest_boxes(boxes, bit, *affine(network.transitions[bit], boxes.low, boxes.high))
+        for box in np.flatnonzero(targets != np.arange(len(targets))):
+            axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
+    lines = [plt.Line2D([], [], color=COLORS["ink"], linestyle=arrow["linestyle"]) for arrow in ARROWS]
+    axis.figure.legend(lines, ["after a 0, if into another box", "after a 1"], loc="outside lower right", ncols=2)
+
+
+if __name__ == "__main__":
+    network, misere = load_provable(Path(sys.argv[1]))
+    figure = draw(network, misere, prove(network, misere))
+    save_figure(figure, EXAMPLES / "pictures" / "prove_the_rule.svg")
