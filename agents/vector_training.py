@@ -48,7 +48,7 @@ class Step(NamedTuple):
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the player who acted
     opponent_rewards: NDArray[np.float64]
-    after: Observed  # if an episode has ended, its last observation, not that of the next episode
+    after: Observed  # where an episode has ended, its last observation, not the first one of the next episode
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
 

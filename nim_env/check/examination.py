@@ -45,7 +45,7 @@ def examine(name: str, options: Options) -> Entry:
     """
     rules = options.rules
     by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
-    player = _load(name, options, options.episodes)
+    player = _load_seeded(name, options, options.episodes)
     faults = _faults(player, name, options)
     with running_code_of(name, "when it plays"):
         policy = probabilities_of(rules, player.policy)
@@ -77,8 +77,8 @@ def examine(name: str, options: Options) -> Entry:
     )
 
 
-def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
-    """Loads a player, whose file can draw from the random generators of Python and NumPy."""
+def _load_seeded(name: str, options: Options, episodes: int) -> LoadedPlayer:
+    """Loads a player, after seeding the random generators of Python and NumPy, from which its file can draw."""
     random.seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002
     return load_player(name, options.rules, episodes)
@@ -105,7 +105,8 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
     """Returns what the options and the player's file say about its training."""
     earlier = None
     if player.is_trained:
-        earlier = _values_everywhere(_load(name, options, round(_EARLIER_FRACTION * options.episodes)), name)
+        episodes = round(_EARLIER_FRACTION * options.episodes)
+        earlier = _values_everywhere(_load_seeded(name, options, episodes), name)
     follows_course = hasattr(player.make_player and player.make_player(), "best_future_reward")
     return TrainingFacts(
         opponent=load_player(options.opponent, player.rules).policy if options.opponent else None,

@@ -98,7 +98,7 @@ class MasterySweep:
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Adds the moves of the policy in the positions of a batch, which follows all smaller positions."""
+        """Adds the policy's moves in a batch. The batches must come in the order of :func:`iter_positions`."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         probabilities = winning_move_probabilities(moves, is_winning)

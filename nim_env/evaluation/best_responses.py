@@ -40,11 +40,10 @@ def mixed_exploitability(
 ) -> float:
     """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
 
-    One member of the pool is drawn for each game and makes all its moves. A best response does not see which one.
-    From the moves so far it knows the probability of each member, which is its belief (Åström 1965, "Optimal
-    control of Markov processes with incomplete state information"). In a winning position it wins whatever it
-    believes, so the search covers its beliefs in losing positions only. Beliefs that agree to 12 decimals are
-    treated as one.
+    One member of the pool is drawn for each game and makes all its moves, but a best response does not see which
+    one. It has a *belief*: the probability of each member, given the moves so far (Åström 1965, "Optimal control
+    of Markov processes with incomplete state information"). In a winning position it wins whatever its belief is,
+    so the search covers beliefs in losing positions only. Beliefs that agree to 12 decimals are treated as one.
 
     Args:
         rules: The game.
@@ -52,7 +51,7 @@ def mixed_exploitability(
         illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The exploitability. It is also the probability that a best response wins in the order of moves in which it
+        The exploitability. It is also the win probability of a best response that moves first or second, whichever
         would lose against perfect play.
 
     Raises:

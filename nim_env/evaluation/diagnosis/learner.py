@@ -167,7 +167,10 @@ class Learner:
 
     @cached_property
     def possible_initials(self) -> list[float]:
-        """The values that look like initial ones: in a few positions all moves share them, mistakes too."""
+        """The values that look like initial ones.
+
+        In several positions with winning and losing moves, all moves have the same one of these values.
+        """
         pairs, values = self.pairs, self.given[self.pairs.legal]
         n_wins = pairs.sums(pairs.wins)
         is_choice = (n_wins > 0) & (n_wins < pairs.n_legal)
