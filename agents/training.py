@@ -205,8 +205,8 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
         rewards[1 - player] += opponent_reward
         observation, mask = split_observation(observation, info)
         mover, player = player, info.get(TO_PLAY, 0)
-        # The new observation ends a transition of one player. If the episode has terminated, it also ends one of the
-        # other player. After truncation it does not, since that player has no next observation.
+        # The new observation ends a transition of one player. If the episode has terminated, it also ends one of
+        # the other player. After truncation it does not, since that player has no next observation.
         first = player if is_own_turn else mover
         for observer in (first, 1 - first) if terminated else (first,):
             if observer in pending:

@@ -21,7 +21,7 @@ from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.svg import position_map
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, position_name
 
 _EARLIER_FRACTION = 0.3  # of the training games, for a second table
 _N_ANSWERS_PER_POSITION = 30  # of a function that draws its moves, in each position
@@ -221,7 +221,7 @@ def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered
     answer = player.illegal_answer_at(heaps)
     answers = f", where it answers {answer}" if answer else ""
     sentence = (
-        f"it gives no legal move in {_count_in_words(is_unanswered)}, the first {_heaps_in_words(heaps)}{answers}."
+        f"it gives no legal move in {_count_in_words(is_unanswered)}, the first {position_name(heaps)}{answers}."
     )
     return _Unanswered(is_unanswered, sentence)
 
@@ -243,7 +243,7 @@ def _wrong_choices(
     if unanswered.is_unanswered.any():
         sentences.append(unanswered.sentence + _starts_from_0(values[unanswered.is_unanswered]))
     if is_worse.any():
-        first = _heaps_in_words(_smallest_position(player.rules, is_worse))
+        first = position_name(_smallest_position(player.rules, is_worse))
         sentence = f"in {_count_in_words(is_worse)} it does not play its best value, the first {first}."
         sentences.append(sentence + _starts_from_0(values[is_worse]))
     return sentences
@@ -258,11 +258,6 @@ def _starts_from_0(values: NDArray[Any]) -> str:
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
     """Returns the heap sizes of the first of some positions: the one with the fewest objects."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
-
-
-def _heaps_in_words(heaps: list[int]) -> str:
-    """Returns heap sizes as text, such as 1-3-5-7."""
-    return "-".join(map(str, heaps))
 
 
 def _count_in_words(is_position: NDArray[np.bool_]) -> str:

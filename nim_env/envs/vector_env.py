@@ -345,7 +345,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the information about all games. The keys with an underscore show for which it is new."""
+        """Returns the information about all games. The keys with an underscore show in which games it is new."""
         infos = {
             "action_mask": self.board.masks(games.states),
             "_action_mask": is_new.copy(),

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env import theory
 from nim_env._internal.limits import chunks
 from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
-from nim_env.rules import NimRules, heap_name
+from nim_env.rules import NimRules, heap_name, position_name
 from nim_env.solver import PositionBatch, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -150,7 +150,7 @@ def mistake_sentences(
         worst = int(np.argmax(losing))
         takes = "takes" if losing[worst] == 1 else "may take"
         better = " or ".join(names[action] for action in is_winning.nonzero()[0])
-        sentences.append(f"at {'-'.join(map(str, heaps))} it {takes} {names[worst]}; {better} wins")
+        sentences.append(f"at {position_name(heaps)} it {takes} {names[worst]}; {better} wins")
     return sentences
 
 

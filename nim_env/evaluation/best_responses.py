@@ -114,7 +114,7 @@ class _Round(NamedTuple):
     next_rows: NDArray[np.intp]
 
     def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the win probability in each belief of this round, from the ones in the beliefs of the next."""
+        """Returns the win probability in each belief, given the ones in the beliefs of the next round."""
         of_moves = self.losing_reply.copy()
         np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
         wins = np.zeros(self.n_beliefs)

@@ -29,7 +29,7 @@ def win_probability(
     Args:
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
-        opponent: The other player, likewise.
+        opponent: The other player, which can be a pool too.
         moves_first: Whether ``policy`` moves first. ``None`` for the mean of both orders.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
@@ -56,7 +56,7 @@ def win_probabilities(
     Args:
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
-        opponent: The other player, likewise.
+        opponent: The other player, which can be a pool too.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -101,7 +101,7 @@ def payoff_matrix(
     Args:
         rules: The game.
         rows: The policies that move first. A pool is one row: a member is drawn for each game.
-        columns: The policies that move second, likewise. ``None`` for the same as ``rows``.
+        columns: The policies that move second, which can be pools too. ``None`` for the same as ``rows``.
         illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
 
     Returns:

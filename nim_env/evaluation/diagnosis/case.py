@@ -146,7 +146,7 @@ class Case:
         return self.own_moves if self.learner.opponent is None else self.learner.opponent
 
     def _epsilon_greedy(self, exploration: float) -> Floats:
-        """Returns the probability of each pair if the player explores this often and otherwise plays a best move."""
+        """Returns the probability of each pair as a move of an ε-greedy player who explores this often."""
         n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.row]
         return (1 - exploration) * self.is_greedy / n_best + exploration / self.pairs.n_legal[self.pairs.row]
 

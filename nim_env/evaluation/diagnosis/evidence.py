@@ -191,7 +191,7 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
 def _avoids_bellman(case: Case, bug: Target) -> bool:
     """Returns whether the third proof holds: no value has gone where only Bellman's equation leads.
 
-    There must be so many values that Bellman's equation leads there that this is not chance.
+    The proof needs enough values that Bellman's equation leads there. With only a few, this could be chance.
     """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING

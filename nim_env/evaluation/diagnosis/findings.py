@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from nim_env.rules import heap_name
+from nim_env.rules import heap_name, position_name
 
 BELLMAN = "Bellman's equation"
 """The values satisfy the equation of a correct learner."""
@@ -95,12 +95,12 @@ def distinct_findings(findings: Sequence[str]) -> list[str]:
 
 
 def position_in_words(heaps: Iterable[int]) -> str:
-    """Returns a position in words."""
-    return f"at {'-'.join(map(str, heaps))}"
+    """Returns a position as a place in a sentence."""
+    return f"at {position_name(heaps)}"
 
 
 def pair_in_words(heaps: Iterable[int], move: tuple[int, int]) -> str:
-    """Returns a move in a position in words."""
+    """Returns a position and a move as a place in a sentence."""
     heap, count = move
     return f"{position_in_words(heaps)}, take {count} from {heap_name(heap)}"
 

@@ -94,7 +94,7 @@ def out_of_range(largest: float, largest_last: float, unit: float) -> Diagnosis:
 
 
 def mixed_signs(which: Literal["values", "last moves"]) -> Diagnosis:
-    """Says that all values, or those of last moves, have both signs, although one sign is impossible."""
+    """Says that values, or the values of last moves, have both signs, although one sign is impossible."""
     have = "have both signs" if which == "values" else "have values of both signs"
     text = f"{which} {have}: the rewards are always from the same player's point of view"
     return bug(text, findings.MIXED_SIGNS)
@@ -195,7 +195,7 @@ def if_rewards_are_larger(size: float, unit: float) -> str:
 
 
 def if_one_reward_is_0(win: float, loss: float) -> str:
-    """Returns the premise for rewards of which one is 0."""
+    """Returns the premise that one of the rewards is 0."""
     never = "loss" if loss == 0 else "win"
     rewards = f"no {never} was ever seen. If the rewards are {win:g} and {loss:g}, pass them (rewards, --rewards)"
     return f"{rewards}; if one side always starts, let both start"
