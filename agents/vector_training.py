@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the agent's action for each environment. An environment in which it does not act gets its first action."""
+    """Returns the agent's action in each environment, or its first action if it does not act there."""
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:

@@ -101,10 +101,7 @@ class Board:
         return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """Returns the mover's reward, float64 of shape ``(...)``.
-
-        It is 0 in games in progress, and -1 after an illegal action.
-        """
+        """Returns the mover's reward, float64 of shape ``(...)``: 0 during a game, -1 after an illegal action."""
         # the number of these limits that a state exceeds; without the 0, + would be the logical or of bools
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 

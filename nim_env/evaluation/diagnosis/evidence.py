@@ -191,18 +191,20 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
 def _avoids_bellman(case: Case, bug: Target) -> bool:
     """Returns whether the third proof holds: no value has gone where only Bellman's equation leads.
 
-    The proof needs enough values that Bellman's equation leads there. With only a few, this could be chance.
+    A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never does. The proof
+    needs so many telling values that they cannot all have stayed by chance, given how many comparable values have
+    been trained.
     """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
-    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)  # the direction to Bellman's target
+    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)  # in the direction of Bellman's target
     is_far = np.abs(to_bellman) > thresholds.APART
     is_telling = case.must_be_trained & (is_only_bellman & is_far).all(axis=0)
     is_comparable = case.must_be_trained & ~is_telling & is_far.any(axis=0)
     n_moved = (is_telling & (distance_outside(case, [bug]) > thresholds.ROUNDING)).sum()
     if n_moved > thresholds.MAX_CONTRADICTING * is_telling.sum():
         return False
-    # the probability that a value has not moved, by Laplace's rule from the comparable ones
+    # the probability that a value has stayed by chance, by Laplace's rule from the comparable ones
     chance = 1 - ((is_comparable & case.is_trained).sum() + 1) / (is_comparable.sum() + 2)
     return bool(-np.log(chance) * is_telling.sum() > thresholds.MIN_SURPRISAL)
 

@@ -199,10 +199,12 @@ class Learner:
             is_missing = pairs.legal & (self.given == 0) & has_missing
             return np.where(is_missing, assumptions.initial_or_0, self.given)
         bellman = assumptions.bellman(pairs.rules)
-        of_next = -self.discount * self.given  # for the player who moves there
-        if self.opponent is not None:
-            samples = self.opponent * pairs.after(bellman.other_player, -of_next)
-            of_next = pairs.table(samples, 0.0).sum(axis=1)
+        future = self.discount * self.given
+        if self.opponent is None:
+            of_next = -future  # since the other player is to move there
+        else:
+            of_replies = self.opponent * pairs.after(bellman.other_player, future)
+            of_next = pairs.table(of_replies, 0.0).sum(axis=1)
         return pairs.table(pairs.after(bellman.last_mover, of_next), assumptions.loss)
 
     def largest_value(self, assumptions: Assumptions) -> float:
