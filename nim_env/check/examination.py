@@ -107,7 +107,7 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
     if player.is_trained:
         episodes = round(_EARLIER_FRACTION * options.episodes)
         earlier = _values_everywhere(_load_seeded(name, options, episodes), name)
-    follows_course = hasattr(player.make_player and player.make_player(), "best_future_reward")
+    follows_course = player.make_player is not None and hasattr(player.make_player(), "best_future_reward")
     return TrainingFacts(
         opponent=load_player(options.opponent, player.rules).policy if options.opponent else None,
         discount=next(number for number in (options.discount, player.discount, 1.0) if number is not None),

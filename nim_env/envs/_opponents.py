@@ -46,15 +46,15 @@ class OpponentSampler:
         start: How episodes begin, as :mod:`nim_env.envs._reply_distribution` describes.
 
     Attributes:
-        opponents: The opponents that can be drawn, as of the last check.
+        opponents: The opponents that can be drawn, as of the last refresh.
     """
 
     def __init__(self, board: Board, source: Policy | OpponentPool | None, start: Start) -> None:
         self._board = board
         self._pool = source if isinstance(source, OpponentPool) else None
         self._policy = None if isinstance(source, OpponentPool) else source
-        self._numbers = range(0)  # the numbers of the opponents, as of the last check
-        self._start: Start | None = None  # the start of the last check
+        self._numbers = range(0)  # the numbers of the opponents, as of the last refresh
+        self._start: Start | None = None  # the start of the last refresh
         self.opponents: tuple[Opponent, ...] = ()
         self.refresh(start)
 
@@ -106,7 +106,8 @@ class Roster:
         opponents: The former opponents, and then the current ones.
         member_numbers: The number of each opponent in its pool, int64, or -1 if it is not from a pool.
         has_members: Whether an opponent is a member of a pool.
-        single: If a single policy plays all games, its replies. Otherwise ``None``.
+        only_replies: The replies of the policy that plays all games, or ``None`` if there are several opponents or
+            a pool.
     """
 
     def __init__(self, board: Board, former: tuple[Opponent, ...], current: tuple[Opponent, ...]) -> None:
@@ -117,7 +118,7 @@ class Roster:
         self.member_numbers = np.array([opponent.member_number for opponent in self.opponents], dtype=np.int64)
         self.has_members = bool((self.member_numbers >= 0).any())
         is_single = len(current) == 1 and not former and not self.has_members
-        self.single = current[0].replies if is_single else None
+        self.only_replies = current[0].replies if is_single else None
         self._n_lists = board.n_states + len(STARTS)  # of each opponent
         self._joined_lists: dict[Start, AliasLists | None] = {}  # of all opponents, by start
 
@@ -126,8 +127,8 @@ class Roster:
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
         """Draws the states after the replies in n games. ``indices`` are their opponents in :attr:`opponents`."""
-        if self.single is not None:
-            return self.single.draw_batch(states, start, generator)
+        if self.only_replies is not None:
+            return self.only_replies.draw_batch(states, start, generator)
         lists = self._lists(start)
         if lists is not None:
             return lists.draw(indices * self._n_lists + states, generator.random(len(states)))
@@ -175,7 +176,7 @@ class GameOpponents(NamedTuple):
         Returns the states after the replies, and the opponents.
         """
         opponents = self
-        if self.roster.single is None:
+        if self.roster.only_replies is None:
             games = (states == self.roster.board.new_game).nonzero()[0]
             if len(games):
                 opponents = self.with_new_opponents(games, sampler, start, generator)
@@ -188,7 +189,7 @@ class GameOpponents(NamedTuple):
         sampler.refresh(start)
         opponents = self.with_sampler(sampler)
         roster = opponents.roster
-        if roster.single is not None:
+        if roster.only_replies is not None:
             return opponents
         indices = opponents.indices.copy()
         indices[games] = len(roster.former) + sampler.draw(generator, len(games))

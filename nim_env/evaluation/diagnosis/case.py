@@ -105,6 +105,7 @@ class Case:
         It must if another value of its row is trained, and if all values of the next row are.
         """
         is_complete = self._n_trained == self.pairs.n_legal
+        # a last move leads to the first row; it must have been learned if no last move has left the initial value
         is_complete[0] = not self.is_trained[self.pairs.is_last].any()
         return self.is_trained | (is_complete[self.pairs.next_row] & self._is_visited)
 
@@ -140,10 +141,9 @@ class Case:
         behavior = self.learner.behavior
         return self._epsilon_greedy(self.exploration) if behavior is None else behavior
 
-    @property
-    def replies(self) -> Floats:
-        """The probability of each pair as a reply, shape ``(P,)``. In self-play the learner replies to itself."""
-        return self.own_moves if self.learner.opponent is None else self.learner.opponent
+    def _replies(self, own_moves: Floats) -> Floats:
+        """Returns the probability of each pair as a reply, shape ``(P,)``; in self-play, ``own_moves``."""
+        return own_moves if self.learner.opponent is None else self.learner.opponent
 
     def _epsilon_greedy(self, exploration: float) -> Floats:
         """Returns the probability of each pair as a move of an ε-greedy player who explores this often."""
@@ -153,10 +153,9 @@ class Case:
     def _misfit(self, exploration: float) -> float:
         """Returns the distance of the trained values from Bellman's targets by turn, with this exploration."""
         own_moves = self._epsilon_greedy(exploration)
-        replies = own_moves if self.learner.opponent is None else self.learner.opponent
         of_rows = self._means(own_moves) if self.assumptions.on_policy else self._maximum
         samples = self.pairs.after(self.bellman.other_player, self.learner.discount * of_rows)
-        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(replies * samples))
+        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(self._replies(own_moves) * samples))
         return float(np.abs(self.values - targets)[self.is_trained].sum())
 
     def _means(self, policy: Floats) -> Floats:
@@ -216,25 +215,25 @@ class Case:
 
     def _by_turn(self, equation: Equation) -> Target:
         """Returns the target from the player's own next values, after a reply."""
-        pairs, replies = self.pairs, self.replies
+        pairs, replies = self.pairs, self._replies(self.own_moves)
         factor = self.learner.discount * equation.sign
         samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
         mean = pairs.sums(replies * samples)
         deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
-        low, high = self._range_over_replies(samples)
+        low, high = self._range_over_replies(replies, samples)
         mean, low, high = (pairs.after(equation.last_mover, of_rows) for of_rows in (mean, low, high))
         target = Target(mean, pairs.after(0.0, deviation), low, high)
         return self._with_values_on_the_way(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
-    def _range_over_replies(self, samples: Floats) -> tuple[Floats, Floats]:
-        """Returns the range of the initial value and of the samples after all possible replies: low and high ends.
+    def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
+        """Returns the low and the high end of the range of the initial value and the samples after replies.
 
         ``samples`` has an entry for each reply, shape ``(P,)``, and the results have the shape ``(N,)``. In
-        self-play every reply is possible, since it can have been played at some time. Every reply also counts for
+        self-play every reply counts, since it can have been played at some time. Every reply also counts for
         on-policy learners, whose ranges are only approximate.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.scaled.initial_or_0)
-        is_possible = (self.replies > 0) | self.learner.is_self_play | self.assumptions.on_policy
+        is_possible = (replies > 0) | self.learner.is_self_play | self.assumptions.on_policy
         np.minimum.at(low, self.pairs.row[is_possible], samples[is_possible])
         np.maximum.at(high, self.pairs.row[is_possible], samples[is_possible])
         return low, high
