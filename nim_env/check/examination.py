@@ -167,8 +167,8 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 class _MeasuredFunction(PolicyAttributes):
     """A function as a policy that is measured: it is queried twice on every position.
 
-    If any two answers differ, it is queried 30 times on every position. Rare moves would be missed if only the
-    positions whose first two answers differ were queried again, and always in the player's favor.
+    If the two answers differ anywhere, it is queried 30 times on every position. To query only the positions where
+    they differ would miss rare mistakes in the others, which would favor the player.
     """
 
     is_measurement = True

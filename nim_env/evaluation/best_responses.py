@@ -64,6 +64,7 @@ def mixed_exploitability(
     beliefs = probabilities[None]
     start = np.array([search.board.full_heaps], dtype=np.intp)
     pool_begins = theory.is_winning(rules, rules.heaps)
+    # if the pool begins, it replies as if the response had just moved to the start
     moves = _Moves(np.zeros(1, dtype=np.intp), start) if pool_begins else search.moves_from(start)
     rounds: list[_Round] = []
     n_moves = 0

@@ -46,8 +46,8 @@ OUT_OF_RANGE = "values out of range"
 """Some values are larger than every return."""
 
 MIXED_SIGNS = "last moves of both signs"
-"""Last moves, which all have the same reward, have values of both signs, or all values do although one of the
-rewards is 0. The rewards are always from the same player's point of view."""
+"""Last moves have values of both signs although they all have the same reward, or values have both signs although
+one of the rewards is 0. The rewards are always from the same player's point of view."""
 
 OTHER_REWARD = "last moves of another reward"
 """Last moves have a reward of 0, but their values have moved away from it."""
