@@ -256,7 +256,7 @@ def _starts_from_0(values: NDArray[Any]) -> str:
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """Returns the heap sizes of the first of some positions: the one with the fewest objects."""
+    """Returns the heap sizes of the marked position with the fewest objects."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
 

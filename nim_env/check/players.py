@@ -244,7 +244,7 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a policy with its ``values``, or of an agent with its ``q_values`` on its encoding."""
+    """Makes a player of a policy and its ``values``, or of an agent and its ``q_values`` of encoded positions."""
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))

@@ -84,7 +84,7 @@ class OpponentSampler:
         """Updates the opponents, and also raises ValueError if no member of the pool has a positive weight."""
         self.refresh(start)
         if self._pool is not None:
-            _ = self._pool.probabilities
+            _ = self._pool.probabilities  # raises the error
 
     def draw(self, generator: Generator, size: int | None = None) -> Any:
         """Draws an index into :attr:`opponents` for one game, or indices for ``size`` games."""

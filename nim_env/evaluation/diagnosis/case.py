@@ -22,7 +22,7 @@ class Target(NamedTuple):
     """What an equation says about each value: arrays of shape ``(P,)``, for P legal pairs.
 
     Attributes:
-        mean: The mean of the samples that a value is moved to.
+        mean: The mean of the samples that a value is moved toward.
         deviation: The standard deviation of one sample.
         low: The lower end of the range in which a value stays on its way from the initial value to its samples.
         high: The upper end of this range.

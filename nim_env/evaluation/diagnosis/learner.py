@@ -169,7 +169,7 @@ class Learner:
     def possible_initials(self) -> list[float]:
         """The values that look like initial ones.
 
-        In several positions with winning and losing moves, all moves have the same one of these values.
+        Each of them is the value of all moves in several positions, although some of the moves win and some lose.
         """
         pairs, values = self.pairs, self.given[self.pairs.legal]
         n_wins = pairs.sums(pairs.wins)
@@ -213,7 +213,7 @@ class Learner:
 
 
 def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
-    """Returns a copy of values in one of the two shapes, with 0 for the empty position."""
+    """Checks that values have one of the two shapes, and returns a copy with 0 for the empty position."""
     array = np.array(given, dtype=np.float64)
     shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
     if array.shape not in shapes:

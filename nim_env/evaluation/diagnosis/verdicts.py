@@ -101,12 +101,12 @@ def mixed_signs(which: Literal["values", "last moves"]) -> Diagnosis:
 
 
 def other_reward(furthest: float) -> Diagnosis:
-    """Says that last moves have moved away from their reward, which is 0."""
+    """Says that the values of last moves have moved away from their reward, which is 0."""
     return bug(f"last moves reach {furthest:.3g}, but their reward is 0", findings.OTHER_REWARD)
 
 
 def wrong_sign(is_opponents_reward: bool) -> Diagnosis:
-    """Says that all last moves have moved away from their reward, perhaps toward the opponent's reward."""
+    """Says that the values of all last moves have moved away from their reward, perhaps to the opponent's."""
     text = "last moves have the wrong sign"
     if is_opponents_reward:
         return bug(f"{findings.KNOWN_BUGS[findings.OPPONENTS_REWARD]}: {text}", findings.OPPONENTS_REWARD)
@@ -147,7 +147,7 @@ def unknown_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
 def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
     """Says that most values satisfy Bellman's equation, for rewards of this size.
 
-    If the learner always explores, they do so only for replies that are drawn at random.
+    If the learner always explores, this holds only for replies that are drawn at random.
     """
     text = f"{_settled_values(share)} where {findings.BELLMAN} puts them"
     if unit != 1:
