@@ -9,7 +9,7 @@ from agents.agent import Agent
 
 
 def check_spaces(agent: Agent, observation_space: Space[Any], action_space: Space[Any]) -> None:
-    """Raises ValueError if the agent was made for spaces other than these spaces of an environment."""
+    """Raises ValueError if the agent was not made for these spaces, which an environment has."""
     agent_spaces = agent.observation_space, agent.action_space
     if agent_spaces != (agent_observation_space(observation_space), action_space):
         given = observation_space, action_space

@@ -53,8 +53,8 @@ class Table:
 
     Attributes:
         values: The values, float64. Change them in place. A dense table has the shape ``(n_rows, n_actions)``. A
-            hash table has spare rows at the end, the last of which stays 0 for unknown observations, and its array
-            is replaced by a larger one when it is full.
+            hash table also has spare rows at the end, and the last of them stays 0 for unknown observations. When
+            it is full, its array is replaced by a larger one.
     """
 
     def __init__(self, space: Space[Any], n_actions: int) -> None:

@@ -192,12 +192,6 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     episode_return = 0.0
     length = 0
     is_over = False
-
-    def learn(observer: int) -> None:
-        """Learns from the transition of this player, which ends with the new observation."""
-        if observer in pending:
-            agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
-
     while not is_over:
         action = agent.checked_action(agent.act(observation, mask, explore=True), "act")
         pending[player] = observation, action
@@ -211,10 +205,12 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
         rewards[1 - player] += opponent_reward
         observation, mask = split_observation(observation, info)
         mover, player = player, info.get(TO_PLAY, 0)
-        observer = player if is_own_turn else mover  # whose transition ends with the new observation
-        learn(observer)
-    if terminated:  # after truncation, the player who is not to move has no next observation
-        learn(1 - observer)
+        # The new observation ends a transition of one player. If the episode has terminated, it also ends one of
+        # the other player. After truncation it does not, since that player has no next observation.
+        first = player if is_own_turn else mover
+        for observer in (first, 1 - first) if terminated else (first,):
+            if observer in pending:
+                agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
     return episode_return, length
 
 

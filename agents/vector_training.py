@@ -48,7 +48,7 @@ class Step(NamedTuple):
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the player who acted
     opponent_rewards: NDArray[np.float64]
-    after: Observed  # if an episode has ended, its last observation, not that of the next episode
+    after: Observed  # where an episode has ended, its last observation, not the first one of the next episode
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
 
@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the agent's action for each environment. Those in which it does not act get its first action."""
+    """Returns the agent's action in each environment, or its first action if it does not act there."""
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:

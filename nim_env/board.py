@@ -81,6 +81,7 @@ class Board:
 
     def indices(self, states: Any) -> Any:
         """Returns the index of each state's position."""
+        # the remainder is the index, except in the state n, where it is n and the index is n - 1
         return np.minimum(states % self.opponent_took_last, self.full_heaps, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
@@ -100,10 +101,8 @@ class Board:
         return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """Returns the mover's reward, float64 of shape ``(...)``.
-
-        It is 0 in games in progress, and -1 after an illegal action.
-        """
+        """Returns the mover's reward, float64 of shape ``(...)``: 0 during a game, -1 after an illegal action."""
+        # the number of these limits that a state exceeds; without the 0, + would be the logical or of bools
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 
     def masks(self, states: States) -> NDArray[np.int8]:

@@ -23,6 +23,9 @@ except ImportError as error:
         'nim_env.openspiel needs OpenSpiel; run pip install "nim-env[openspiel]"'
     ) from error
 
+_N_HISTORIES = 3  # of each position, at which a policy is queried
+_TOLERANCE = 1e-5  # between a policy's answers at different histories
+
 
 def load_game(rules: NimRules) -> Any:
     """Returns the game in OpenSpiel, a ``pyspiel.Game``.
@@ -32,10 +35,6 @@ def load_game(rules: NimRules) -> Any:
     if rules.max_take is not None:
         raise ValueError(f"rules must have no max_take, which OpenSpiel's Nim does not support; got {rules}")
     return pyspiel.load_game("nim", {"pile_sizes": ";".join(map(str, rules.heaps)), "is_misere": rules.misere})
-
-
-_N_HISTORIES = 3  # of each position, at which a policy is queried
-_TOLERANCE = 1e-5  # between a policy's answers at different histories
 
 
 def _openspiel_actions(rules: NimRules) -> list[int]:

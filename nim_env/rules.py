@@ -91,9 +91,8 @@ class NimRules:
         return NimRules, (self.heaps, self.max_take, self.misere)  # a pickle leaves out the cached properties
 
     def __str__(self) -> str:
-        heaps = "-".join(map(str, self.heaps))
         takes = "" if self.max_take is None else f", take 1 to {self.max_take}"
-        return f"Nim {heaps}{takes}, {'misère' if self.misere else 'normal'} play"
+        return f"Nim {position_name(self.heaps)}{takes}, {'misère' if self.misere else 'normal'} play"
 
     @property
     def n_heaps(self) -> int:
@@ -286,3 +285,8 @@ def heap_name(heap: int) -> str:
         name = chr(ord("A") + heap % 26) + name
         heap = heap // 26 - 1
     return name
+
+
+def position_name(heaps: Iterable[int]) -> str:
+    """Returns a position as text, such as "1-3-5-7"."""
+    return "-".join(map(str, heaps))

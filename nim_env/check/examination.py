@@ -21,7 +21,7 @@ from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.svg import position_map
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, position_name
 
 _EARLIER_FRACTION = 0.3  # of the training games, for a second table
 _N_ANSWERS_PER_POSITION = 30  # of a function that draws its moves, in each position
@@ -45,7 +45,7 @@ def examine(name: str, options: Options) -> Entry:
     """
     rules = options.rules
     by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
-    player = _load(name, options, options.episodes)
+    player = _load_seeded(name, options, options.episodes)
     faults = _faults(player, name, options)
     with running_code_of(name, "when it plays"):
         policy = probabilities_of(rules, player.policy)
@@ -77,8 +77,8 @@ def examine(name: str, options: Options) -> Entry:
     )
 
 
-def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
-    """Loads a player, whose file can draw from the random generators of Python and NumPy."""
+def _load_seeded(name: str, options: Options, episodes: int) -> LoadedPlayer:
+    """Loads a player, after seeding the random generators of Python and NumPy, from which its file can draw."""
     random.seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002
     return load_player(name, options.rules, episodes)
@@ -105,8 +105,9 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
     """Returns what the options and the player's file say about its training."""
     earlier = None
     if player.is_trained:
-        earlier = _values_everywhere(_load(name, options, round(_EARLIER_FRACTION * options.episodes)), name)
-    follows_course = hasattr(player.make_player and player.make_player(), "best_future_reward")
+        episodes = round(_EARLIER_FRACTION * options.episodes)
+        earlier = _values_everywhere(_load_seeded(name, options, episodes), name)
+    follows_course = player.make_player is not None and hasattr(player.make_player(), "best_future_reward")
     return TrainingFacts(
         opponent=load_player(options.opponent, player.rules).policy if options.opponent else None,
         discount=next(number for number in (options.discount, player.discount, 1.0) if number is not None),
@@ -166,8 +167,8 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 class _MeasuredFunction(PolicyAttributes):
     """A function as a policy that is measured: it is queried twice on every position.
 
-    If any two answers differ, it is queried 30 times on every position. Rare moves would be missed if only the
-    positions whose first two answers differ were queried again, and always in the player's favor.
+    If the two answers differ anywhere, it is queried 30 times on every position. To query only the positions where
+    they differ would miss rare mistakes in the others, which would favor the player.
     """
 
     is_measurement = True
@@ -220,7 +221,7 @@ def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered
     answer = player.illegal_answer_at(heaps)
     answers = f", where it answers {answer}" if answer else ""
     sentence = (
-        f"it gives no legal move in {_count_in_words(is_unanswered)}, the first {_heaps_in_words(heaps)}{answers}."
+        f"it gives no legal move in {_count_in_words(is_unanswered)}, the first {position_name(heaps)}{answers}."
     )
     return _Unanswered(is_unanswered, sentence)
 
@@ -242,7 +243,7 @@ def _wrong_choices(
     if unanswered.is_unanswered.any():
         sentences.append(unanswered.sentence + _starts_from_0(values[unanswered.is_unanswered]))
     if is_worse.any():
-        first = _heaps_in_words(_smallest_position(player.rules, is_worse))
+        first = position_name(_smallest_position(player.rules, is_worse))
         sentence = f"in {_count_in_words(is_worse)} it does not play its best value, the first {first}."
         sentences.append(sentence + _starts_from_0(values[is_worse]))
     return sentences
@@ -255,13 +256,8 @@ def _starts_from_0(values: NDArray[Any]) -> str:
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """Returns the heap sizes of the first of some positions: the one with the fewest objects."""
+    """Returns the heap sizes of the marked position with the fewest objects."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
-
-
-def _heaps_in_words(heaps: list[int]) -> str:
-    """Returns heap sizes as text, such as 1-3-5-7."""
-    return "-".join(map(str, heaps))
 
 
 def _count_in_words(is_position: NDArray[np.bool_]) -> str:

@@ -33,6 +33,9 @@ class ProcessError(Exception):
 def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: float | None = None) -> Any:
     """Runs a function in a new process. Afterwards, it kills that process and every process that it has started.
 
+    These processes are in the process group of the new process, unless they have left it. All of them inherit an
+    environment variable, the *mark*, by which those that have left can be found.
+
     Args:
         function: A function of a module, which the new process imports.
         *arguments: Its arguments. They and the result must be picklable.
@@ -66,9 +69,7 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
         process.join()
         raise ProcessError(f"ends its process with exit code {process.exitcode}") from None
     finally:
-        if process.pid and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # the group has the processes that the function started
-                os.killpg(process.pid, signal.SIGKILL)
+        _kill_group(process.pid)
         _kill_marked(mark)
         process.kill()
         process.join()
@@ -81,11 +82,18 @@ def _send_result(sender: Connection, function: Callable[..., Any], arguments: tu
     sender.send(function(*arguments))
 
 
+def _kill_group(number: int | None) -> None:
+    """Kills a process group, on systems that have process groups; ``None`` if its process was not started."""
+    if number and hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(number, signal.SIGKILL)
+
+
 def _kill_marked(mark: str) -> None:
     """Kills every process that was started with this environment variable.
 
-    This finds processes that have left their process group, on Linux only, unless they were started with another
-    environment. Other systems have no ``/proc/PID/environ``.
+    This works on Linux only, since other systems have no ``/proc/PID/environ``. It does not find processes that
+    were started with another environment.
     """
     for _ in range(3):  # again, for processes that one of them has just started
         for path in Path("/proc").glob("[0-9]*/environ"):

@@ -35,7 +35,7 @@ from nim_env.check.values import QFunction, entries_by_pair, find_values, lookup
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
 from nim_env.policies.functions import from_heap_size
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, position_name
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The suffixes of the files that can be loaded."""
@@ -244,7 +244,7 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a policy with its ``values``, or of an agent with its ``q_values`` on its encoding."""
+    """Makes a player of a policy and its ``values``, or of an agent and its ``q_values`` of encoded positions."""
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
@@ -271,7 +271,7 @@ def _policy_of_function(
 
     @functools.wraps(choose)
     def answer(heaps: Any, *mask: Any) -> Any:
-        with running_code_of(name, f"at {'-'.join(map(str, np.atleast_1d(heaps)))}, called as {called}"):
+        with running_code_of(name, f"at {position_name(np.atleast_1d(heaps))}, called as {called}"):
             return choose(heaps, *mask, **options)
 
     if len(required) > 1:

@@ -49,7 +49,10 @@ class QTable(NamedTuple):
 
 
 def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
-    """Finds the values of a player: in its dictionary, otherwise by its method for a pair or by ``values``.
+    """Finds the values of a player, in one of three places.
+
+    They come from its dictionary of Q-values. If it has none that can be read, they come from its method that
+    returns the value of a pair, and if it has no such method either, from its function ``values`` of positions.
 
     Args:
         player: The player, an object.
@@ -92,7 +95,7 @@ def _values_in_dictionary(
 
 
 def _values_by_method(player: Any, method: str, rules: NimRules, name: str) -> FoundValues:
-    """Queries the player's method for every pair."""
+    """Queries the player's method for the value of every pair of a position and a legal move."""
     try:
         with running_code_of(name, f"in {method}"):
             q_values = _table_of_method(getattr(player, method), rules)

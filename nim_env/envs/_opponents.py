@@ -46,15 +46,15 @@ class OpponentSampler:
         start: How episodes begin, as :mod:`nim_env.envs._reply_distribution` describes.
 
     Attributes:
-        opponents: The opponents that can be drawn, as of the last check.
+        opponents: The opponents that can be drawn, as of the last refresh.
     """
 
     def __init__(self, board: Board, source: Policy | OpponentPool | None, start: Start) -> None:
         self._board = board
         self._pool = source if isinstance(source, OpponentPool) else None
         self._policy = None if isinstance(source, OpponentPool) else source
-        self._numbers = range(0)  # the numbers of the opponents, as of the last check
-        self._start: Start | None = None  # the start of the last check
+        self._numbers = range(0)  # the numbers of the opponents, as of the last refresh
+        self._start: Start | None = None  # the start of the last refresh
         self.opponents: tuple[Opponent, ...] = ()
         self.refresh(start)
 
@@ -84,7 +84,7 @@ class OpponentSampler:
         """Updates the opponents, and also raises ValueError if no member of the pool has a positive weight."""
         self.refresh(start)
         if self._pool is not None:
-            _ = self._pool.probabilities
+            _ = self._pool.probabilities  # raises the error
 
     def draw(self, generator: Generator, size: int | None = None) -> Any:
         """Draws an index into :attr:`opponents` for one game, or indices for ``size`` games."""
@@ -103,48 +103,52 @@ class Roster:
 
     Attributes:
         board: The argument; so are ``former`` and ``current``.
-        everyone: The former opponents, and then the current ones.
-        member_numbers: The number of each of them in its pool, int64, -1 for a policy.
-        has_members: Whether one of them is a member of a pool.
-        single: If a single policy plays all games, its replies. Otherwise ``None``.
+        opponents: The former opponents, and then the current ones.
+        member_numbers: The number of each opponent in its pool, int64, or -1 if it is not from a pool.
+        has_members: Whether an opponent is a member of a pool.
+        only_replies: The replies of the policy that plays all games, or ``None`` if there are several opponents or
+            a pool.
     """
 
     def __init__(self, board: Board, former: tuple[Opponent, ...], current: tuple[Opponent, ...]) -> None:
         self.board = board
         self.former = former
         self.current = current
-        self.everyone = former + current
-        self.member_numbers = np.array([opponent.member_number for opponent in self.everyone], dtype=np.int64)
+        self.opponents = former + current
+        self.member_numbers = np.array([opponent.member_number for opponent in self.opponents], dtype=np.int64)
         self.has_members = bool((self.member_numbers >= 0).any())
         is_single = len(current) == 1 and not former and not self.has_members
-        self.single = current[0].replies if is_single else None
+        self.only_replies = current[0].replies if is_single else None
         self._n_lists = board.n_states + len(STARTS)  # of each opponent
-        self._joined_lists: dict[Start, AliasLists | None] = {}  # for each start, the lists of everyone
+        self._joined_lists: dict[Start, AliasLists | None] = {}  # of all opponents, by start
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_joined_lists": {}}  # the lists are made again
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
-        """Draws the states after the replies of the opponents with these indices in :attr:`everyone`."""
-        if self.single is not None:
-            return self.single.draw_batch(states, start, generator)
+        """Draws the states after the replies in n games. ``indices`` are their opponents in :attr:`opponents`."""
+        if self.only_replies is not None:
+            return self.only_replies.draw_batch(states, start, generator)
         lists = self._lists(start)
         if lists is not None:
             return lists.draw(indices * self._n_lists + states, generator.random(len(states)))
         after = states.copy()
         for index in np.unique(indices).tolist():
             games = (indices == index).nonzero()[0]
-            after[games] = self.everyone[index].replies.draw_batch(states[games], start, generator)
+            after[games] = self.opponents[index].replies.draw_batch(states[games], start, generator)
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """Returns the joined lists of everyone; ``None`` if an opponent is queried or they are too large."""
+        """Returns the lists of all opponents, one after another.
+
+        The result is ``None`` if the policy of an opponent is queried, or if the lists are too large.
+        """
         if start not in self._joined_lists:
             self._joined_lists[start] = self._joined(start)
         return self._joined_lists[start]
 
     def _joined(self, start: Start) -> AliasLists | None:
-        parts = [opponent.replies.batch_lists for opponent in self.everyone]
+        parts = [opponent.replies.batch_lists for opponent in self.opponents]
         lists = [part.all_lists for part in parts if part is not None]
         if len(lists) < len(parts) or sum(map(len, lists)) > limits.JOINED_REPLIES:
             return None
@@ -158,7 +162,7 @@ class GameOpponents(NamedTuple):
 
     Attributes:
         roster: The opponents that the games can have.
-        indices: The index of each game's opponent in ``roster.everyone``, np.intp of shape ``(n,)``.
+        indices: The index of each game's opponent in ``roster.opponents``, np.intp of shape ``(n,)``.
     """
 
     roster: Roster
@@ -172,7 +176,7 @@ class GameOpponents(NamedTuple):
         Returns the states after the replies, and the opponents.
         """
         opponents = self
-        if self.roster.single is None:
+        if self.roster.only_replies is None:
             games = (states == self.roster.board.new_game).nonzero()[0]
             if len(games):
                 opponents = self.with_new_opponents(games, sampler, start, generator)
@@ -185,23 +189,26 @@ class GameOpponents(NamedTuple):
         sampler.refresh(start)
         opponents = self.with_sampler(sampler)
         roster = opponents.roster
-        if roster.single is not None:
+        if roster.only_replies is not None:
             return opponents
         indices = opponents.indices.copy()
         indices[games] = len(roster.former) + sampler.draw(generator, len(games))
         return GameOpponents(roster, indices)
 
     def with_sampler(self, sampler: OpponentSampler) -> GameOpponents:
-        """Returns the same opponents, in a roster with the sampler's opponents as the current ones."""
+        """Returns the same opponents, in a roster whose current opponents are the sampler's.
+
+        Its former opponents are the others that still play a game.
+        """
         roster = self.roster
         if not roster.former and roster.current is sampler.opponents:
-            return self
-        n_games = np.bincount(self.indices, minlength=len(roster.everyone)).tolist()
-        playing = [opponent for opponent, n in zip(roster.everyone, n_games, strict=True) if n]
+            return self  # nothing has changed, as at nearly every step
+        playing = [roster.opponents[index] for index in np.bincount(self.indices).nonzero()[0].tolist()]
         former = tuple(opponent for opponent in playing if opponent not in sampler.opponents)
         if former == roster.former and roster.current is sampler.opponents:
             return self
         new = Roster(roster.board, former, sampler.opponents)
-        index_of = {opponent: index for index, opponent in enumerate(new.everyone)}
-        new_indices = np.array([index_of.get(opponent, -1) for opponent in roster.everyone], dtype=np.intp)
+        index_of = {opponent: index for index, opponent in enumerate(new.opponents)}
+        # opponents that play no game any more have no new index, and -1 is never taken
+        new_indices = np.array([index_of.get(opponent, -1) for opponent in roster.opponents], dtype=np.intp)
         return GameOpponents(new, new_indices.take(self.indices))

@@ -125,7 +125,7 @@ class MixtureReplies(Replies):
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
         self._mixture = policy
-        self._members: Any = None  # the members and weights that the replies were made for
+        self._made_for: Any = None  # the members and weights that the current replies were made for
         self._current: Replies
 
     def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
@@ -136,15 +136,15 @@ class MixtureReplies(Replies):
 
     def _updated(self) -> Replies:
         """Returns the replies of the mixture as it is now. They are made anew when the mixture has changed."""
-        members = members_of(self._mixture)
-        if members != self._members:
-            kind = FixedReplies if all(map(is_fixed, members[0])) else Replies
+        members, weights = members_and_weights(self._mixture)
+        if self._made_for != (members, weights):
+            kind = FixedReplies if all(map(is_fixed, members)) else Replies
             self._current = kind(self.board, self._mixture)
-            self._members = members
+            self._made_for = members, weights
         return self._current
 
 
-def members_of(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+def members_and_weights(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
     """Returns the members and the weights that a mixture has now. Any other policy is its own only member."""
     return (policy.policies, tuple(policy.weights)) if isinstance(policy, MixturePolicy) else ((policy,), (1.0,))
 

@@ -44,7 +44,7 @@ class ReplyList(NamedTuple):
 
 
 class ReplyDistribution:
-    """The probabilities of an opponent's replies on a board, for which its policy is queried.
+    """The probabilities of an opponent's replies on a board. They come from queries to its policy.
 
     In the state ``new_game`` the reply is an opening move. The probabilities of opening moves that would end the
     game are set to zero.

@@ -21,17 +21,17 @@ def transitions(rules: NimRules, policy: Policy) -> Transitions:
     """
     limits.check_size(rules.n_pairs, limits.TRANSITION_PAIRS, "positions times actions of P", "use smaller heaps")
     replies = tabulate(rules, policy, np.float64).probabilities
-    last = rules.terminal_reward
+    last = rules.terminal_reward  # of the player who takes the last object
 
-    def replied(after: int) -> list[tuple[float, int, float, bool]]:
-        """Returns the outcomes of the opponent's reply at the position with the index ``after``."""
-        if after == 0:
+    def outcomes_of_reply(index: int) -> list[tuple[float, int, float, bool]]:
+        """Returns the tuples of :data:`Transitions` if the opponent is to move in the position of this index."""
+        if index == 0:
             return [(1.0, 0, last, True)]
-        weights = replies[after] / replies[after].sum()
-        states = [(float(weights[reply]), after - rules.offsets[reply]) for reply in weights.nonzero()[0]]
+        weights = replies[index] / replies[index].sum()
+        states = [(float(weights[reply]), index - rules.offsets[reply]) for reply in weights.nonzero()[0]]
         return [(chance, state, 0.0 if state else -last, state == 0) for chance, state in states]
 
-    outcomes = [replied(after) for after in range(rules.n_positions)]
+    outcomes = [outcomes_of_reply(index) for index in range(rules.n_positions)]
     return {
         state: {
             action: outcomes[state - offset][:] if legal else [(1.0, 0, -1.0 if state else 0.0, True)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nim_env.encodings import ObservationLike
 from nim_env.envs._config import EnvConfig, FirstPlayer, checked_action
 from nim_env.envs._opponents import OpponentSampler
-from nim_env.envs._replies import Replies, is_fixed, members_of
+from nim_env.envs._replies import Replies, is_fixed, members_and_weights
 from nim_env.envs._results import StepResult
 from nim_env.envs._single_game import SingleGame
 from nim_env.envs._transitions import Transitions, transitions
@@ -219,7 +219,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         table), or if the number of positions times actions is above 100,000.
         """
         policy = self._config.opponent_policy
-        members, weights = members_of(policy)
+        members, weights = members_and_weights(policy)
         if self._config.observation != "index":
             raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):

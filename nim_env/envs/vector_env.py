@@ -248,8 +248,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         elapsed_steps = before.elapsed_steps
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
         if self.max_episode_steps is not None:
-            elapsed_steps = (elapsed_steps + 1) * ~before.is_over
+            elapsed_steps = (elapsed_steps + 1) * ~before.is_over  # 0 in games that have just begun
             truncated = elapsed_steps >= self.max_episode_steps
+        # player 0 begins a new game, and otherwise the other player is to move
         to_play = ~(before.to_play | before.is_over) if self._is_self_play else before.to_play
         games = _Games(states, terminated | truncated, to_play, elapsed_steps, opponents)
         infos: dict[str, Any] = {}
@@ -345,7 +346,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the information about all games. The keys with an underscore show for which it is new."""
+        """Returns the information about all games. The keys with an underscore show in which games it is new."""
         infos = {
             "action_mask": self.board.masks(games.states),
             "_action_mask": is_new.copy(),

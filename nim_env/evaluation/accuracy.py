@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env import theory
 from nim_env._internal.limits import chunks
 from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
-from nim_env.rules import NimRules, heap_name
+from nim_env.rules import NimRules, heap_name, position_name
 from nim_env.solver import PositionBatch, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -98,7 +98,7 @@ class MasterySweep:
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Adds the moves of the policy in the positions of a batch, which follows all smaller positions."""
+        """Adds the policy's moves in a batch. The batches must come in the order of :func:`iter_positions`."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         probabilities = winning_move_probabilities(moves, is_winning)
@@ -150,7 +150,7 @@ def mistake_sentences(
         worst = int(np.argmax(losing))
         takes = "takes" if losing[worst] == 1 else "may take"
         better = " or ".join(names[action] for action in is_winning.nonzero()[0])
-        sentences.append(f"at {'-'.join(map(str, heaps))} it {takes} {names[worst]}; {better} wins")
+        sentences.append(f"at {position_name(heaps)} it {takes} {names[worst]}; {better} wins")
     return sentences
 
 

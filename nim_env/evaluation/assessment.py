@@ -58,8 +58,8 @@ def assess(
         policy: The player's moves.
         values: Its values, as :func:`diagnose` takes them. ``None`` if it has none.
         facts: What is known about its training.
-        is_mask_required: Whether the values of a player that plays illegal actions do not count. The diagnosis is
-            then the missing mask.
+        is_mask_required: Whether the diagnosis of a player that plays illegal actions is the missing mask,
+            whatever its values show.
 
     Returns:
         The assessment. Its verdict is never "train longer" if the player makes no mistake.

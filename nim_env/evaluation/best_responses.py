@@ -40,11 +40,10 @@ def mixed_exploitability(
 ) -> float:
     """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
 
-    One member of the pool is drawn for each game and makes all its moves. A best response does not see which one.
-    From the moves so far it knows the probability of each member, which is its belief (Åström 1965, "Optimal
-    control of Markov processes with incomplete state information"). In a winning position it wins whatever it
-    believes, so the search covers its beliefs in losing positions only. Beliefs that agree to 12 decimals are
-    treated as one.
+    One member of the pool is drawn for each game and makes all its moves, but a best response does not see which
+    one. It has a *belief*: the probability of each member, given the moves so far (Åström 1965, "Optimal control
+    of Markov processes with incomplete state information"). In a winning position it wins whatever its belief is,
+    so the search covers beliefs in losing positions only. Beliefs that agree to 12 decimals are treated as one.
 
     Args:
         rules: The game.
@@ -52,7 +51,7 @@ def mixed_exploitability(
         illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The exploitability. It is also the probability that a best response wins in the order of moves in which it
+        The exploitability. It is also the win probability of a best response that moves first or second, whichever
         would lose against perfect play.
 
     Raises:
@@ -65,6 +64,7 @@ def mixed_exploitability(
     beliefs = probabilities[None]
     start = np.array([search.board.full_heaps], dtype=np.intp)
     pool_begins = theory.is_winning(rules, rules.heaps)
+    # if the pool begins, it replies as if the response had just moved to the start
     moves = _Moves(np.zeros(1, dtype=np.intp), start) if pool_begins else search.moves_from(start)
     rounds: list[_Round] = []
     n_moves = 0
@@ -115,7 +115,7 @@ class _Round(NamedTuple):
     next_rows: NDArray[np.intp]
 
     def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the win probability in each belief of this round, from the ones in the beliefs of the next."""
+        """Returns the win probability in each belief, given the ones in the beliefs of the next round."""
         of_moves = self.losing_reply.copy()
         np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
         wins = np.zeros(self.n_beliefs)

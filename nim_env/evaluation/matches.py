@@ -73,7 +73,7 @@ def play_match(
     Args:
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
-        opponent: The other player, likewise.
+        opponent: The other player, which can be a pool too.
         games: The number of games, at least 1.
         seed: The seed for drawing actions and members of pools.
         moves_first: Whether ``policy`` moves first. ``None`` to let it move first in every other game, including

@@ -29,7 +29,7 @@ def win_probability(
     Args:
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
-        opponent: The other player, likewise.
+        opponent: The other player, which can be a pool too.
         moves_first: Whether ``policy`` moves first. ``None`` for the mean of both orders.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
@@ -56,7 +56,7 @@ def win_probabilities(
     Args:
         rules: The game.
         policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
-        opponent: The other player, likewise.
+        opponent: The other player, which can be a pool too.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -101,7 +101,7 @@ def payoff_matrix(
     Args:
         rules: The game.
         rows: The policies that move first. A pool is one row: a member is drawn for each game.
-        columns: The policies that move second, likewise. ``None`` for the same as ``rows``.
+        columns: The policies that move second, which can be pools too. ``None`` for the same as ``rows``.
         illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
 
     Returns:
@@ -150,10 +150,11 @@ def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strateg
     for batch in batches:
         moves = [[batch.moves_of(player) for player in own] for own in players]
         for layer in batch.layers:
-            for own_moves, own, other in zip(moves, returns, reversed(returns), strict=True):
-                for i, player_moves in enumerate(own_moves):
-                    before_move = expected_value(batch, layer, own[i], player_moves, -1.0)
-                    other[:, i, batch.indices[layer]] = -before_move
+            for own_moves, own_returns, other_returns in zip(moves, returns, reversed(returns), strict=True):
+                for i, moves_of_player in enumerate(own_moves):
+                    mover_return = expected_value(batch, layer, own_returns[i], moves_of_player, -1.0)
+                    other_returns[:, i, batch.indices[layer]] = -mover_return
+    # at the full heaps, the last index, the columns count as having just moved, so the rows move first
     return -returns[-1][:, :, -1].T
 
 

@@ -83,7 +83,7 @@ class Report:
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """Returns the metrics by name, including the ones of ``value_accuracy`` and without the groups."""
+        """Returns the metrics by name. It includes the metrics of ``value_accuracy`` but not the groups."""
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
             for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):

@@ -45,12 +45,12 @@ class FunctionPolicy(PolicyAttributes):
         answers = self.call_function(observations.copy(), masks.copy())
         actions = self.to_actions(answers)
         rows = np.flatnonzero((actions >= 0) & (actions < masks.shape[1]))
-        rows = rows[masks[rows, actions[rows]] != 0]
+        rows = rows[masks[rows, actions[rows]] != 0]  # those with a legal answer
         probabilities = np.zeros(masks.shape)
         probabilities[rows, actions[rows]] = 1.0
         self.fault = self.illegal_answer = None
         if len(rows) < len(masks):
-            row = int(probabilities.any(axis=1).argmin())
+            row = int(probabilities.any(axis=1).argmin())  # the first without one
             at = observations[row].tolist()
             self.illegal_answer = answers[row]
             self.fault = f"its function must return {self._expected_answer}; got {self.illegal_answer!r} at {at}"

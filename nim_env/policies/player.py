@@ -117,7 +117,7 @@ def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *ans
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
     """Draws one action from each distribution ``(..., n_actions)``: int64 of shape ``(...)``.
 
-    The probabilities of a distribution need not sum to 1, but to a positive number. An action of probability 0 is
-    never drawn.
+    The probabilities of a distribution need not sum to 1, but their sum must be positive. An action of probability
+    0 is never drawn.
     """
     return draw(probabilities, generator.random(probabilities.shape[:-1]))

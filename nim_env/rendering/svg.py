@@ -11,6 +11,7 @@ import numpy as np
 from nim_env._internal import limits
 from nim_env.evaluation import Mastery
 from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
+from nim_env.rules import position_name
 
 _WIDTH = 440  # of the picture, in units of the SVG file
 _MARGIN = 20  # at the left and the right
@@ -192,7 +193,7 @@ def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[flo
         n_drawn[objects] += 1
         middle = layout.column_width * (objects - layout.columns[0] + 0.5) / layout.block_size
         x = middle + place - layout.blocks_per_row / 2
-        blocks.append(_block(x, -1 - row, probability, "-".join(map(str, heaps))))
+        blocks.append(_block(x, -1 - row, probability, position_name(heaps)))
     return f'<g transform="translate({_MARGIN} -1) scale({layout.block_size:.3f})">{"".join(blocks)}</g>'
 
 

@@ -13,7 +13,7 @@ and the values have settled or every move is right, there is no bug. Otherwise o
 the user has excluded them (``alternatives``). If a correct learner can have the values under one of them, the
 diagnosis is undecided, and says what would decide. If not, the diagnosis is the bug, or to train longer.
 
-``findings`` has the names of all that can be found, ``verdicts`` the sentences, and ``thresholds`` the numbers
+``findings`` names everything that can be found, ``verdicts`` has the sentences, and ``thresholds`` has the numbers
 with which the diagnosis decides.
 
 :func:`diagnose_moves`, in ``moves``, judges a player that has no values. The package imports the game and the

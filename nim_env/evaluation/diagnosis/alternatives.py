@@ -45,13 +45,13 @@ def diagnosis_under_other_assumptions(
 
 
 def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumptions, str]]:
-    """Yields other assumptions that the values hint at, each with its premise, which says what decides."""
+    """Yields other assumptions that the values suggest, each with the sentence that says what decides."""
     first, unit = case.assumptions, case.assumptions.unit
-    size = max(case.learner.largest_value(first), unit)
+    largest = max(case.learner.largest_value(first), unit)
     if "rewards" in not_passed:
-        if size > thresholds.MAX_VALUE * unit:
-            yield first._replace(win=size, loss=-size), verdicts.if_rewards_are_larger(size, unit)
-        for win, loss in ((size, 0.0), (0.0, -size)):
+        if largest > thresholds.MAX_VALUE * unit:
+            yield first._replace(win=largest, loss=-largest), verdicts.if_rewards_are_larger(largest, unit)
+        for win, loss in ((largest, 0.0), (0.0, -largest)):
             yield first._replace(win=win, loss=loss), verdicts.if_one_reward_is_0(win, loss)
     if "initial" in not_passed and first.initial is not None:
         for initial in _other_initials(case):
@@ -61,7 +61,7 @@ def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumption
 
 
 def _other_initials(case: Case) -> list[float]:
-    """Returns other initial values that the values hint at."""
+    """Returns initial values other than the assumed one from which the learner may have started."""
     initials, unit = case.learner.possible_initials, case.assumptions.unit
     outside = evidence.contradicts(case, case.targets)
     is_above = np.all([case.values > target.high for target in case.targets], axis=0)
@@ -118,7 +118,7 @@ def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
 
 
 def _can_have_a_reward_of_0(other: Case, suspected: set[str]) -> bool:
-    """Returns whether rewards of which one is 0 can be the reason why a bug is suspected.
+    """Returns whether the reason why a bug is suspected can be that one of the rewards is 0.
 
     A reward of 0 teaches the same as a reward that is dropped, so it always explains this suspicion. It can look
     like another known bug too, such as a maximum that starts from 0. But then all returns have one sign, so

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Target(NamedTuple):
     """What an equation says about each value: arrays of shape ``(P,)``, for P legal pairs.
 
     Attributes:
-        mean: The mean of the samples that a value is moved to.
+        mean: The mean of the samples that a value is moved toward.
         deviation: The standard deviation of one sample.
         low: The lower end of the range in which a value stays on its way from the initial value to its samples.
         high: The upper end of this range.
@@ -100,19 +100,20 @@ class Case:
 
     @cached_property
     def must_be_trained(self) -> Bools:
-        """The trained values, and values at the initial one that must have been learned as well.
+        """Whether each value is trained, or must have been learned although it is still the initial one.
 
-        They must if other values of their row have moved, and all values of the next row have.
+        It must if another value of its row is trained, and if all values of the next row are.
         """
         is_complete = self._n_trained == self.pairs.n_legal
+        # a last move leads to the first row; it must have been learned if no last move has left the initial value
         is_complete[0] = not self.is_trained[self.pairs.is_last].any()
         return self.is_trained | (is_complete[self.pairs.next_row] & self._is_visited)
 
     @cached_property
     def may_be_trained(self) -> Bools:
-        """The trained values, and values that training may have left at the initial one or led back there.
+        """Whether each value is trained, or may have been learned although it is still the initial one.
 
-        This is possible if the initial value is a reward, and if other values of the row have moved.
+        It may if the initial value is a reward, and if another value of its row is trained.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)
@@ -140,23 +141,21 @@ class Case:
         behavior = self.learner.behavior
         return self._epsilon_greedy(self.exploration) if behavior is None else behavior
 
-    @property
-    def replies(self) -> Floats:
-        """The probability of each pair as a reply, shape ``(P,)``. In self-play the learner replies to itself."""
-        return self.own_moves if self.learner.opponent is None else self.learner.opponent
+    def _replies(self, own_moves: Floats) -> Floats:
+        """Returns the probability of each pair as a reply, shape ``(P,)``; in self-play, ``own_moves``."""
+        return own_moves if self.learner.opponent is None else self.learner.opponent
 
     def _epsilon_greedy(self, exploration: float) -> Floats:
-        """Returns the probability of each pair for a player who explores this often and else plays a best move."""
+        """Returns the probability of each pair as a move of an ε-greedy player who explores this often."""
         n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.row]
         return (1 - exploration) * self.is_greedy / n_best + exploration / self.pairs.n_legal[self.pairs.row]
 
     def _misfit(self, exploration: float) -> float:
         """Returns the distance of the trained values from Bellman's targets by turn, with this exploration."""
         own_moves = self._epsilon_greedy(exploration)
-        replies = own_moves if self.learner.opponent is None else self.learner.opponent
         of_rows = self._means(own_moves) if self.assumptions.on_policy else self._maximum
         samples = self.pairs.after(self.bellman.other_player, self.learner.discount * of_rows)
-        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(replies * samples))
+        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(self._replies(own_moves) * samples))
         return float(np.abs(self.values - targets)[self.is_trained].sum())
 
     def _means(self, policy: Floats) -> Floats:
@@ -195,53 +194,53 @@ class Case:
         ]
 
     def targets_of(self, equation: Equation) -> list[Target]:
-        """Returns the target by own turn, and in self-play before it the target by move."""
+        """Returns the target by own turn. In self-play the target by move stands before it."""
         by_turn = self._by_turn(equation)
         return [self._by_move(equation), by_turn] if self.learner.is_self_play else [by_turn]
 
     def _by_move(self, equation: Equation) -> Target:
-        """Returns the target from the other player's next values. Both players' rewards have the same sum."""
-        both = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
-        discount = self.learner.discount
-        future = discount * (both - equation.sign * self._bootstraps[equation.bootstrap])
-        first = discount * (both - equation.sign * self._first_bootstrap(equation.bootstrap))
-        samples = self.pairs.after(equation.last_mover, future)
-        return self._with_path_from_initial(
-            equation, first, Target(samples, np.zeros(len(samples)), samples, samples)
-        )
+        """Returns the target from the other player's next values.
+
+        In every game the returns of the two players add up to the reward of a win plus the reward of a loss. So a
+        player's future is this sum minus the future of the other player.
+        """
+        sum_of_returns = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
+
+        def future(bootstrap: Any) -> Any:
+            return self.learner.discount * (sum_of_returns - equation.sign * bootstrap)
+
+        samples = self.pairs.after(equation.last_mover, future(self._bootstraps[equation.bootstrap]))
+        target = Target(samples, np.zeros(len(samples)), samples, samples)
+        return self._with_values_on_the_way(target, equation, future(self._first_bootstrap(equation.bootstrap)))
 
     def _by_turn(self, equation: Equation) -> Target:
         """Returns the target from the player's own next values, after a reply."""
-        pairs, replies = self.pairs, self.replies
+        pairs, replies = self.pairs, self._replies(self.own_moves)
         factor = self.learner.discount * equation.sign
         samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
         mean = pairs.sums(replies * samples)
         deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
-        low, high = self._range_over_replies(samples)
-        at_end = equation.last_mover
-        target = Target(
-            pairs.after(at_end, mean),
-            pairs.after(0.0, deviation),
-            pairs.after(at_end, low),
-            pairs.after(at_end, high),
-        )
-        return self._with_path_from_initial(equation, factor * self._first_bootstrap(equation.bootstrap), target)
+        low, high = self._range_over_replies(replies, samples)
+        mean, low, high = (pairs.after(equation.last_mover, of_rows) for of_rows in (mean, low, high))
+        target = Target(mean, pairs.after(0.0, deviation), low, high)
+        return self._with_values_on_the_way(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
-    def _range_over_replies(self, samples: Floats) -> tuple[Floats, Floats]:
-        """Returns the least and the largest sample after a possible reply, or the initial value if it is beyond.
+    def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
+        """Returns the low and the high end of the range of the initial value and the samples after replies.
 
         ``samples`` has an entry for each reply, shape ``(P,)``, and the results have the shape ``(N,)``. In
-        self-play any reply came at some time. The ranges of on-policy learners are approximate, and as wide.
+        self-play every reply counts, since it can have been played at some time. Every reply also counts for
+        on-policy learners, whose ranges are only approximate.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.scaled.initial_or_0)
-        is_possible = (self.replies > 0) | self.learner.is_self_play | self.assumptions.on_policy
+        is_possible = (replies > 0) | self.learner.is_self_play | self.assumptions.on_policy
         np.minimum.at(low, self.pairs.row[is_possible], samples[is_possible])
         np.maximum.at(high, self.pairs.row[is_possible], samples[is_possible])
         return low, high
 
     @cached_property
     def _bootstraps(self) -> dict[Bootstrap, Floats]:
-        """What each bootstrap takes of the values of each row: float64 of shape ``(N,)``, 0 for the first row."""
+        """What each bootstrap makes of the values of each row: float64 of shape ``(N,)``, 0 for the first row."""
         bootstraps: dict[Bootstrap, Floats] = {
             "maximum": self._maximum,
             "maximum from 0": self._maximum.clip(0),
@@ -254,17 +253,24 @@ class Case:
         return bootstraps
 
     def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
-        """Returns what a bootstrap takes of a position whose values are all initial ones."""
+        """Returns what a bootstrap makes of a position in which every value is the initial one."""
         initial = self.scaled.initial_or_0
         return max(initial, 0.0) if bootstrap == "maximum from 0" else initial
 
-    def _with_path_from_initial(self, equation: Equation, first: float, target: Target) -> Target:
-        """Widens the range of a target by the values on the path to it; ``first`` is the target at the start."""
-        scaled, initial = self.scaled, self.scaled.initial_or_0
-        is_theorem = scaled.initial is not None and not self.assumptions.on_policy
-        is_exact = is_theorem and (first == initial or equation.sign == 0)  # else any return may come on the way
-        any_return = [0.0, scaled.win, scaled.loss, equation.sign * scaled.win, equation.sign * scaled.loss]
-        on_the_way = [initial] if is_exact else [initial, first, *any_return]
-        at_end = any_return if scaled.initial is None else [initial]
-        least, most = (np.where(self.pairs.is_last, limit(at_end), limit(on_the_way)) for limit in (min, max))
+    def _with_values_on_the_way(self, target: Target, equation: Equation, first_target: float) -> Target:
+        """Widens the range of a target by the values that a learner can have on its way to the target.
+
+        Every value starts at the initial value. As long as the next values are initial too, it moves toward
+        ``first_target``. If these two are equal, or if the equation has no future, it goes straight from there to
+        its samples. Otherwise, and always for an on-policy learner, it can have any return on the way. A last move
+        has only one target, so it always goes straight there, unless the initial value is not known.
+        docs/how_the_diagnosis_works.md gives the reasons.
+        """
+        scaled, initial, sign = self.scaled, self.scaled.initial_or_0, equation.sign
+        returns = [0.0, scaled.win, scaled.loss, sign * scaled.win, sign * scaled.loss]
+        is_known = scaled.initial is not None
+        goes_straight = is_known and not self.assumptions.on_policy and (first_target == initial or sign == 0)
+        of_last_moves = [initial] if is_known else returns
+        of_others = [initial] if goes_straight else [initial, first_target, *returns]
+        least, most = (np.where(self.pairs.is_last, end(of_last_moves), end(of_others)) for end in (min, max))
         return target._replace(low=np.minimum(target.low, least), high=np.maximum(target.high, most))

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 from nim_env.evaluation.diagnosis import findings
 
 Bootstrap = Literal["maximum", "maximum from 0", "maximum over all", "minimum", "mean", "own policy"]
-"""What an equation takes of the values of the next position. The maximum, the minimum and the mean are over legal
+"""What an equation makes of the values of the next position. The maximum, the minimum and the mean are over legal
 actions, and the maximum over all is over all actions. The maximum from 0 is at least 0. The own policy stands for
 the mean over the moves of the learner."""
 
@@ -32,7 +32,7 @@ class Equation(NamedTuple):
     Attributes:
         last_mover: The reward of the player who takes the last object.
         other_player: The reward of the other player.
-        bootstrap: What is taken of the values of the next position.
+        bootstrap: What the equation makes of the values of the next position.
         sign: The factor of the bootstrap. By move, Bellman's equation has a minus sign in addition.
     """
 

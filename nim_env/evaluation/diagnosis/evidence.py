@@ -19,19 +19,19 @@ from nim_env.evaluation.diagnosis.learner import Bools, Floats
 
 
 def distance(case: Case, targets: list[Target]) -> Floats:
-    """Returns the distance of each value from the nearest target, less what the noise of samples explains."""
-    distances = [np.abs(case.values - t.mean) - thresholds.NOISE * t.deviation for t in targets]
+    """Returns the distance of each value from the nearest target, minus what the noise of samples explains."""
+    distances = [np.abs(case.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
     return np.min(distances, axis=0).clip(0)
 
 
 def distance_outside(case: Case, targets: list[Target]) -> Floats:
     """Returns how far each value lies outside the nearest range of a target; below 0 if it lies within."""
     values = case.values
-    return np.min([np.maximum(t.low - values, values - t.high) for t in targets], axis=0)
+    return np.min([np.maximum(target.low - values, values - target.high) for target in targets], axis=0)
 
 
 def contradicts(case: Case, targets: list[Target]) -> Bools:
-    """Returns which trained values lie clearly outside all ranges: no learner with these targets can have them."""
+    """Returns which trained values lie clearly outside every range, so no learner with these targets has them."""
     return case.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
 
 
@@ -46,9 +46,9 @@ def min_contradictions(case: Case) -> float:
 
 
 def share_explained(case: Case, targets: list[Target], among: Bools | None = None) -> float:
-    """Returns the fraction of the values that are near a target, among the trained ones or the given ones.
+    """Returns the fraction of the trained values that are near a target, or of the values in ``among``.
 
-    If both a value and its target are near 0, the value does not count.
+    A value does not count if both the value and its target are near 0.
     """
     is_judged = case.is_trained if among is None else among
     sizes = np.maximum(np.abs(case.values), np.abs(targets[0].mean))
@@ -58,12 +58,12 @@ def share_explained(case: Case, targets: list[Target], among: Bools | None = Non
 
 
 def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
-    """Returns whether at least this share of the values lies nearer to a bug's target than to Bellman's.
+    """Returns whether this share of the values in ``among``, or more, is nearer to a bug's target than Bellman's.
 
-    Only values count whose two targets lie apart.
+    Only values whose two targets lie apart count.
     """
-    is_apart = np.min([np.abs(t.mean - bug.mean) for t in case.targets], axis=0) > thresholds.APART
-    from_bellman = np.min([np.abs(t.mean - case.values) for t in case.targets], axis=0)
+    is_apart = np.min([np.abs(target.mean - bug.mean) for target in case.targets], axis=0) > thresholds.APART
+    from_bellman = np.min([np.abs(target.mean - case.values) for target in case.targets], axis=0)
     is_nearer = np.abs(bug.mean - case.values) < from_bellman
     n_apart = (among & is_apart).sum()
     n_nearer = (among & is_apart & is_nearer).sum()
@@ -73,7 +73,7 @@ def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> 
 def satisfies_bellman(case: Case) -> bool:
     """Returns whether Bellman's equation explains the values, and no known bug explains them better.
 
-    It must explain all best moves near the end.
+    It must explain most values, and every best move near the end.
     """
     is_tried = case.is_greedy & case.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
     is_off = is_tried & (distance(case, case.targets) > thresholds.APART)
@@ -100,9 +100,9 @@ def proven_bugs(case: Case) -> list[Bug]:
 
 
 def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
-    """Returns the diagnosis that names the bug with the targets nearest to the values, and others about as near.
+    """Returns the diagnosis that names the bug whose targets are nearest to the values; ``None`` without bugs.
 
-    Returns ``None`` if ``bugs`` is empty.
+    It also names the bugs whose targets are almost as near.
     """
     if not bugs:
         return None
@@ -114,9 +114,10 @@ def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
 
 
 def likely_bug(case: Case) -> Diagnosis | None:
-    """Returns the diagnosis of the nearest bug that explains more than Bellman's equation.
+    """Returns the diagnosis of the nearest bug that is likely, or ``None`` if there is none.
 
-    It must explain most of the trained values, or most of all values. ``None`` if there is no such bug.
+    A bug is likely if it explains the values better than Bellman's equation does. It must explain most of the
+    trained values, or most of all values.
     """
     every = np.ones_like(case.is_trained)
     most = thresholds.MAJORITY
@@ -155,12 +156,17 @@ def is_proven(case: Case, bug: Bug) -> bool:
 
 
 def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
-    """Returns whether the first proof holds, from the number of values that only one of the two can have made.
+    """Returns whether the first proof holds.
 
-    ``n_for`` are the values that only the bug can have made, and ``n_against`` those of Bellman's equation only.
+    Args:
+        case: The case.
+        n_for: The number of values that only the bug can have made.
+        n_against: The number of values that only Bellman's equation can have made.
 
-    If the initial value is itself a reward or lies beyond both, more of them are needed when replies are drawn.
-    The range of a target is then only approximate, and it ends at the initial value.
+    Returns:
+        Whether nearly all of these values are for the bug, and enough of them. If the initial value is not between
+        the two rewards, the approximate range of a target ends there when replies are drawn. Then the proof needs
+        as many values as :func:`min_contradictions` says.
     """
     is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
     min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
@@ -185,25 +191,27 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
 def _avoids_bellman(case: Case, bug: Target) -> bool:
     """Returns whether the third proof holds: no value has gone where only Bellman's equation leads.
 
-    The proof needs enough of these values that this is not chance.
+    A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never does. The proof
+    needs so many telling values that they cannot all have stayed by chance, given how many comparable values have
+    been trained.
     """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
-    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)  # the direction to Bellman's target
+    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)  # in the direction of Bellman's target
     is_far = np.abs(to_bellman) > thresholds.APART
     is_telling = case.must_be_trained & (is_only_bellman & is_far).all(axis=0)
     is_comparable = case.must_be_trained & ~is_telling & is_far.any(axis=0)
     n_moved = (is_telling & (distance_outside(case, [bug]) > thresholds.ROUNDING)).sum()
     if n_moved > thresholds.MAX_CONTRADICTING * is_telling.sum():
         return False
-    # the probability that a value has not moved, by Laplace's rule from the comparable ones
+    # the probability that a value has stayed by chance, by Laplace's rule from the comparable ones
     chance = 1 - ((is_comparable & case.is_trained).sum() + 1) / (is_comparable.sum() + 2)
     return bool(-np.log(chance) * is_telling.sum() > thresholds.MIN_SURPRISAL)
 
 
 def _from_initial(case: Case, targets: list[Target]) -> Floats:
-    """Returns the means of targets minus the initial value, float64 of shape ``(n_targets, P)``."""
-    return np.array([t.mean for t in targets]) - case.scaled.initial_or_0
+    """Returns how far each target lies above the initial value, float64 of shape ``(n_targets, P)``."""
+    return np.array([target.mean for target in targets]) - case.scaled.initial_or_0
 
 
 def _fits_better(
@@ -222,7 +230,7 @@ def _fits_better(
 
 
 def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
-    """Returns whether the last moves of a network lie near the reward of an equation: they are learned first."""
+    """Returns whether the values of a network's last moves, which are learned first, are near their reward."""
     last_moves = case.learner.last_moves / case.assumptions.unit
     is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
     return bool(equation.last_mover and is_near.mean() >= thresholds.MIN_EXPLAINED)
@@ -232,10 +240,12 @@ def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
 
 
 def first_witness(case: Case) -> Witness | None:
-    """Returns the first value that its next values cannot have made, else the first best move off its target.
+    """Returns the value that shows a bug most clearly, or ``None`` if no value shows one.
 
-    The first one has the fewest objects, then the largest distance. A best move counts only if the other values of
-    its position have arrived: a correct learner tries best moves the most, so their values arrive first.
+    This is a value that its next values cannot have made. If there is none, it is a best move that is off its
+    target although the other values of its position have reached theirs: a correct learner tries best moves the
+    most, so their values arrive first. Of several such values, the one with the fewest objects is returned, and
+    among these the one that is furthest from its target.
     """
     pairs = case.pairs
     from_target = distance(case, case.targets)
@@ -255,7 +265,7 @@ def first_witness(case: Case) -> Witness | None:
 def _witness(case: Case, pair: int) -> Witness:
     """Returns the value of a pair and the nearest of its targets, in the units in which the values were given."""
     pairs, unit, value = case.pairs, case.assumptions.unit, float(case.values[pair])
-    means = (float(t.mean[pair]) + 0.0 for t in case.targets)  # without a negative zero
+    means = (float(target.mean[pair]) + 0.0 for target in case.targets)  # without a negative zero
     target = min(means, key=lambda mean: abs(mean - value))
     heaps = tuple(pairs.positions[pairs.row[pair]].tolist())
     return Witness(heaps, pairs.rules.moves[pairs.action[pair]], unit * value, unit * target)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from nim_env.rules import heap_name
+from nim_env.rules import heap_name, position_name
 
 BELLMAN = "Bellman's equation"
 """The values satisfy the equation of a correct learner."""
@@ -46,8 +46,8 @@ OUT_OF_RANGE = "values out of range"
 """Some values are larger than every return."""
 
 MIXED_SIGNS = "last moves of both signs"
-"""Last moves, which all have the same reward, have values of both signs, or all values do although one of the
-rewards is 0. The rewards are always from the same player's point of view."""
+"""Last moves have values of both signs although they all have the same reward, or values have both signs although
+one of the rewards is 0. The rewards are always from the same player's point of view."""
 
 OTHER_REWARD = "last moves of another reward"
 """Last moves have a reward of 0, but their values have moved away from it."""
@@ -95,12 +95,12 @@ def distinct_findings(findings: Sequence[str]) -> list[str]:
 
 
 def position_in_words(heaps: Iterable[int]) -> str:
-    """Returns a position in words."""
-    return f"at {'-'.join(map(str, heaps))}"
+    """Returns a position as a place in a sentence."""
+    return f"at {position_name(heaps)}"
 
 
 def pair_in_words(heaps: Iterable[int], move: tuple[int, int]) -> str:
-    """Returns a move in a position in words."""
+    """Returns a position and a move as a place in a sentence."""
     heap, count = move
     return f"{position_in_words(heaps)}, take {count} from {heap_name(heap)}"
 

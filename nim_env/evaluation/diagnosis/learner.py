@@ -27,11 +27,11 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The legal pairs of a judged position and an action.
+    """The pairs of a position and a legal action, in the positions that the diagnosis judges.
 
-    The N judged positions are those with the fewest objects, and the empty position is in the first row. A move
-    removes objects, so it always leads to another judged position. The P legal pairs are in the order of their
-    rows.
+    It judges the N positions with the fewest objects, one in each row, with the empty position in the first row. A
+    move removes objects, so it always leads to another one of these positions. The P pairs are in the order of
+    their rows.
 
     Attributes:
         rules: The game.
@@ -79,9 +79,8 @@ class Pairs:
 
     def probabilities(self, policy: PolicyLike) -> Floats:
         """Returns the probability of each pair as a move of a policy, shape ``(P,)``."""
-        return tabulate(self.rules, policy, np.float64, illegal_action="lose").probabilities[self.indices][
-            self.legal
-        ]
+        table = tabulate(self.rules, policy, np.float64, illegal_action="lose").probabilities
+        return table[self.indices][self.legal]
 
     def after(self, at_end: float, of_rows: Floats) -> Floats:
         """Returns the entry of the next row for each pair, or ``at_end`` if it ends the game, shape ``(P,)``."""
@@ -168,7 +167,10 @@ class Learner:
 
     @cached_property
     def possible_initials(self) -> list[float]:
-        """The values that look like initial ones: in a few positions all moves share them, mistakes too."""
+        """The values that look like initial ones.
+
+        Each of them is the value of all moves in several positions, although some of the moves win and some lose.
+        """
         pairs, values = self.pairs, self.given[self.pairs.legal]
         n_wins = pairs.sums(pairs.wins)
         is_choice = (n_wins > 0) & (n_wins < pairs.n_legal)
@@ -192,17 +194,17 @@ class Learner:
         """
         pairs = self.pairs
         if self.has_action_values:
-            has_learned_0 = 0 in (
-                assumptions.win,
-                assumptions.loss,
-            )  # then a 0 need not be a missing entry
-            is_missing = pairs.legal & (self.given == 0) & (0.0 in self.possible_initials) & (not has_learned_0)
+            # if a reward is 0, the learner can have learned a 0
+            has_missing = 0.0 in self.possible_initials and 0 not in (assumptions.win, assumptions.loss)
+            is_missing = pairs.legal & (self.given == 0) & has_missing
             return np.where(is_missing, assumptions.initial_or_0, self.given)
         bellman = assumptions.bellman(pairs.rules)
-        of_next = -self.discount * self.given  # for the player who moves there
-        if self.opponent is not None:
-            samples = self.opponent * pairs.after(bellman.other_player, -of_next)
-            of_next = pairs.table(samples, 0.0).sum(axis=1)
+        future = self.discount * self.given
+        if self.opponent is None:
+            of_next = -future  # since the other player is to move there
+        else:
+            of_replies = self.opponent * pairs.after(bellman.other_player, future)
+            of_next = pairs.table(of_replies, 0.0).sum(axis=1)
         return pairs.table(pairs.after(bellman.last_mover, of_next), assumptions.loss)
 
     def largest_value(self, assumptions: Assumptions) -> float:
@@ -211,7 +213,7 @@ class Learner:
 
 
 def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
-    """Returns a copy of values in one of the two shapes, with 0 for the empty position."""
+    """Checks that values have one of the two shapes, and returns a copy with 0 for the empty position."""
     array = np.array(given, dtype=np.float64)
     shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
     if array.shape not in shapes:

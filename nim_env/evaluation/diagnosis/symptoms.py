@@ -51,12 +51,12 @@ def _out_of_range(case: Case) -> Diagnosis | None:
 
 
 def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
-    """Looks for last moves on both sides of their initial value, although they all have one reward."""
-    return verdicts.mixed_signs("last moves") if min(_furthest_of_last_moves(case)) > thresholds.NEAR else None
+    """Looks for last moves with values on both sides of the initial one, although they all have one reward."""
+    return verdicts.mixed_signs("last moves") if min(_progress_of_last_moves(case)) > thresholds.NEAR else None
 
 
 def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
-    """Looks for last moves that have moved away from their initial value, although this is their reward, 0."""
+    """Looks for last moves whose values have left the initial value 0, although this is their reward too."""
     furthest = case.last_moves[np.abs(case.last_moves).argmax()]
     if not (case.bellman.last_mover == case.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
         return None
@@ -64,8 +64,8 @@ def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
 
 
 def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
-    """Looks for last moves that have all moved away from their reward."""
-    toward, away = _furthest_of_last_moves(case)
+    """Looks for last moves whose values have all moved away from their reward."""
+    toward, away = _progress_of_last_moves(case)
     if toward > 0 or away <= thresholds.NEAR:
         return None
     max_contradicting = thresholds.MAX_CONTRADICTING_WRONG_SIGN * case.is_trained.sum()
@@ -77,8 +77,8 @@ def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
     return verdicts.wrong_sign(is_opponents_reward)
 
 
-def _furthest_of_last_moves(case: Case) -> tuple[float, float]:
-    """Returns how far last moves have moved at most, toward their reward and away from it."""
+def _progress_of_last_moves(case: Case) -> tuple[float, float]:
+    """Returns the furthest that the value of a last move has moved toward its reward, and away from it."""
     initial = case.scaled.initial_or_0
     progress = (case.last_moves - initial) * np.sign(case.bellman.last_mover - initial)
     return progress.max(), -progress.min()
@@ -118,9 +118,9 @@ def _unknown_bug(case: Case) -> Diagnosis | None:
 
 
 def _n_stuck(case: Case) -> int:
-    """Returns the number of best moves near the end that are off their targets and have not moved.
+    """Returns the number of best moves near the end whose values are off their targets and have not changed.
 
-    Another value of their position must have moved meanwhile: if none has, exploration has ended.
+    Another value of the same position must have changed meanwhile. If none has, exploration has ended.
     """
     learner = case.learner
     if learner.earlier is None or learner.earlier.ndim != learner.given.ndim or case.assumptions.on_policy:
@@ -134,7 +134,7 @@ def _n_stuck(case: Case) -> int:
 
 
 def _is_off(case: Case) -> Bools:
-    """Returns which trained best moves are off their targets, if another move of their position was tried."""
+    """Returns which trained best moves are off their targets, in positions in which another move was tried too."""
     pairs = case.pairs
     is_tried = pairs.sums(case.is_trained & ~case.is_greedy)[pairs.row] > 0
     is_off = evidence.distance(case, case.targets) > thresholds.APART
@@ -203,7 +203,7 @@ def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
 
 
 def _is_given(discounts: Floats, given: float) -> bool:
-    """Returns whether most values show the given discount, or their median does. An own turn is two moves."""
+    """Returns whether most values or their median show the given discount, or its square: a turn is two moves."""
     return any(
         _are_same(discounts, discount).mean() >= thresholds.MAJORITY
         or _are_same(float(np.median(discounts)), discount)

@@ -94,19 +94,19 @@ def out_of_range(largest: float, largest_last: float, unit: float) -> Diagnosis:
 
 
 def mixed_signs(which: Literal["values", "last moves"]) -> Diagnosis:
-    """Says that all values, or those of last moves, have both signs, although one sign is impossible."""
+    """Says that values, or the values of last moves, have both signs, although one sign is impossible."""
     have = "have both signs" if which == "values" else "have values of both signs"
     text = f"{which} {have}: the rewards are always from the same player's point of view"
     return bug(text, findings.MIXED_SIGNS)
 
 
 def other_reward(furthest: float) -> Diagnosis:
-    """Says that last moves have moved away from their reward, which is 0."""
+    """Says that the values of last moves have moved away from their reward, which is 0."""
     return bug(f"last moves reach {furthest:.3g}, but their reward is 0", findings.OTHER_REWARD)
 
 
 def wrong_sign(is_opponents_reward: bool) -> Diagnosis:
-    """Says that all last moves have moved away from their reward, perhaps toward the opponent's reward."""
+    """Says that the values of all last moves have moved away from their reward, perhaps to the opponent's."""
     text = "last moves have the wrong sign"
     if is_opponents_reward:
         return bug(f"{findings.KNOWN_BUGS[findings.OPPONENTS_REWARD]}: {text}", findings.OPPONENTS_REWARD)
@@ -147,7 +147,7 @@ def unknown_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
 def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
     """Says that most values satisfy Bellman's equation, for rewards of this size.
 
-    If the learner always explores, they do so only for replies that are drawn at random.
+    If the learner always explores, this holds only for replies that are drawn at random.
     """
     text = f"{_settled_values(share)} where {findings.BELLMAN} puts them"
     if unit != 1:
@@ -195,7 +195,7 @@ def if_rewards_are_larger(size: float, unit: float) -> str:
 
 
 def if_one_reward_is_0(win: float, loss: float) -> str:
-    """Returns the premise for rewards of which one is 0."""
+    """Returns the premise that one of the rewards is 0."""
     never = "loss" if loss == 0 else "win"
     rewards = f"no {never} was ever seen. If the rewards are {win:g} and {loss:g}, pass them (rewards, --rewards)"
     return f"{rewards}; if one side always starts, let both start"
