@@ -9,7 +9,7 @@ next state. docs/experiments/proof.md explains why this is sufficient.
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
 The script prints whether each network is proven, and saves the certificates of proven networks.
-docs/scripts/draw_proof.py draws the boxes of a network.
+draw_proof.py draws the boxes of a network.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """

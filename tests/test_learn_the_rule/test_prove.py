@@ -11,7 +11,7 @@ import torch
 
 from nim_env import NimRules, theory
 
-from learn_the_rule import check, prove
+from learn_the_rule import check, draw_proof, prove
 from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, predict, save_network
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
@@ -53,6 +53,8 @@ def test_the_script(tmp_path, capsys, of_the_study):
     assert [file.name for file in folder.iterdir()] == ["misere0.npz"]
     certificate = check.read(folder / "misere0.npz", right)
     assert check.check(certificate) == proof.margin > 1
+    draw_proof.main(draw_proof.Args(right, tmp_path / "boxes.svg"))
+    assert "Proven for every board, misère play" in (tmp_path / "boxes.svg").read_text(encoding="utf-8")
 
 
 def test_networks_with_mistakes_are_not_proven(of_the_study):

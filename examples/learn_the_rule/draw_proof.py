@@ -1,24 +1,28 @@
-"""Draws the boxes of recurrent states that learn_the_rule/prove.py finds for a network.
+"""Draws the automaton of the rule, and the boxes of recurrent states that prove.py finds for a network.
 
-    python docs/scripts/draw_proof.py examples/results/rule/misere0/network.pt
+docs/experiments/proof.md explains the picture.
 
-The picture is saved as prove_the_rule.svg in the folder examples/pictures. The third notebook draws it too.
+    cd examples
+    python -m learn_the_rule.draw_proof results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
 
-import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from command_line import run
 
 import matplotlib.pyplot as plt
 import numpy as np
+import tyro
 from scipy.spatial import ConvexHull
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path.append(str(EXAMPLES))
-from common import COLORS, save_figure  # noqa: E402
-from learn_the_rule.network import load_provable  # noqa: E402
-from learn_the_rule.prove import AUTOMATON, Boxes, affine, nearest_boxes, prove, sample_states  # noqa: E402
+from .network import DigitNetwork, load_provable
+from .prove import AUTOMATON, Boxes, Proof, affine, nearest_boxes, prove, sample_states
+from common import COLORS, save_figure
 
 STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
 ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
@@ -26,7 +30,20 @@ ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and
 LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 
-def draw(network, misere, proof):
+@dataclass
+class Args:
+    network: Annotated[Path, tyro.conf.Positional]
+    """A network saved by train.py or distill.py."""
+    picture: Path = Path("results/prove_the_rule.svg")
+
+
+def main(args: Args) -> None:
+    """Tries to prove the network and draws what the search found."""
+    network, misere = load_provable(args.network)
+    save_figure(draw(network, misere, prove(network, misere)), args.picture)
+
+
+def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
     """Draws the automaton, and the boxes and their images in the plane of the first two principal components."""
     figure, (left, right) = plt.subplots(1, 2, layout="constrained", width_ratios=(2, 3))
     draw_automaton(left)
@@ -34,7 +51,7 @@ def draw(network, misere, proof):
     mean = points.mean(axis=0)
     plane = np.linalg.svd(points - mean, full_matrices=False)[2][:2].T
 
-    def project(points):
+    def project(points: np.ndarray) -> np.ndarray:
         return (points - mean) @ plane
 
     for state, color in STATE_COLORS.items():
@@ -52,7 +69,7 @@ def draw(network, misere, proof):
     return figure
 
 
-def draw_automaton(axis):
+def draw_automaton(axis: plt.Axes) -> None:
     """Draws the three states. A 0 keeps the state, and a 1 leads to another state."""
     places = {"none": (0, 0), "even": (0, 1), "odd": (1, 1)}
     for state, place in places.items():
@@ -67,7 +84,7 @@ def draw_automaton(axis):
     axis.axis("off")
 
 
-def draw_boxes(axis, network, boxes, project):
+def draw_boxes(axis: plt.Axes, network: DigitNetwork, boxes: Boxes, project: Callable) -> None:
     """Draws the boxes and, for each bit, an arrow from each box to the box of its image if that is another box."""
     hidden_size = boxes.low.shape[1]
     corners = np.stack(np.meshgrid(*[[0, 1]] * hidden_size), axis=-1).reshape(-1, hidden_size)
@@ -86,6 +103,4 @@ def draw_boxes(axis, network, boxes, project):
 
 
 if __name__ == "__main__":
-    network, misere = load_provable(Path(sys.argv[1]))
-    figure = draw(network, misere, prove(network, misere))
-    save_figure(figure, EXAMPLES / "pictures" / "prove_the_rule.svg")
+    run(main, Args)
