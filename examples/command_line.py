@@ -62,7 +62,8 @@ def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
     Stable-Baselines3 model (``.zip``) plays its best legal actions.
     """
     path = Path(name)
-    if not path.is_file() or path.suffix in {*players.SUFFIXES} - {".zip"}:
+    is_known = path.suffix in players.SUFFIXES and path.suffix != ".zip"  # to the package
+    if is_known or not path.is_file():
         return players.load_player(name, rules)
     try:
         player: Any

@@ -94,7 +94,6 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def make_config(args: Args, rules: NimRules) -> PPOConfig:
-    """Returns the configuration of PPO."""
     networks = DefaultModelConfig(fcnet_hiddens=[256, 256], fcnet_activation="relu", vf_share_layers=False)
     return (
         PPOConfig()
