@@ -16,6 +16,7 @@ Install: pip install -e ".[examples,sb3]"
 """
 
 import copy
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,7 +148,8 @@ def main(args):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Args, description=__doc__))
+    options = " ".join(sys.argv[1:]).replace(",", " ")  # --heaps 3,4,5 as well as --heaps 3 4 5
+    main(tyro.cli(Args, args=options.split(), description=__doc__))
 elif CHECKPOINT.is_file():  # `python -m nim_env check` imports this file
     saved = torch.load(CHECKPOINT, weights_only=True)
     player = QNetwork(NimRules(saved["heaps"]))
