@@ -25,7 +25,7 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy
 from nim_env.testing import assert_learns
 
-from find_the_bug.matrix import BUGS, NO_BUG, load
+from find_the_bug.runs import BUGS, NO_BUG, load
 
 RULES = NimRules((1, 2, 3))
 MOVES = {"q_learning": 5_000, "dqn": 30_000, "maskable_ppo": 30_000}
