@@ -65,16 +65,17 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
     Raises:
         ValueError: If its dictionary belongs to another board.
     """
-    method = next((method for method in _METHODS if callable(getattr(player, method, None))), None)
+    method_name = next((each for each in _METHODS if callable(getattr(player, each, None))), None)
+    method = None if method_name is None else getattr(player, method_name)
     found = FoundValues(None)
     for attribute in _DICTIONARIES:
         dictionary = getattr(player, attribute, None)
         if isinstance(dictionary, Mapping) and dictionary:
-            found = _values_in_dictionary(dictionary, getattr(player, method or "", None), rules, name)
+            found = _values_in_dictionary(dictionary, method, rules, name)
             if found.values is not None:
                 return found
-    if method is not None:
-        return _values_by_method(player, method, rules, name)
+    if method_name is not None:
+        return _values_by_method(player, method_name, rules, name)
     values = getattr(player, "values", None)
     return found._replace(values=values if callable(values) else None)
 
@@ -94,14 +95,14 @@ def _values_in_dictionary(
     return FoundValues(lookup_function(q_values, rules), remark, initial)
 
 
-def _values_by_method(player: Any, method: str, rules: NimRules, name: str) -> FoundValues:
+def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str) -> FoundValues:
     """Queries the player's method for the value of every pair of a position and a legal move."""
     try:
-        with running_code_of(name, f"in {method}"):
-            q_values = _table_of_method(getattr(player, method), rules)
+        with running_code_of(name, f"in {method_name}"):
+            q_values = _table_of_method(getattr(player, method_name), rules)
     except PlayerError as error:
         return FoundValues(None, f"Its values are not judged: {error}.")
-    return FoundValues(lookup_function(q_values, rules), f"Its values come from {method}.")
+    return FoundValues(lookup_function(q_values, rules), f"Its values come from {method_name}.")
 
 
 def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
