@@ -33,8 +33,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
     }
   }
 
-  // of the parent, so a mouse can reach the buttons below the board
-  board.parentElement.addEventListener("pointerleave", (event) => {
+  board.addEventListener("pointerleave", (event) => {
     if (event.pointerType === "mouse" && state.by === "mouse") unchoose();
   });
   for (const type of ["pointermove", "pointerdown", "pointerup", "pointercancel"]) {

@@ -179,7 +179,7 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
   show(new Game(board, first ?? starter, start));
-  if (reason || state.before) toast(reason || newGameSaid(names()[1]), Boolean(state.before));
+  if (reason || (state.before && !lesson())) toast(reason || newGameSaid(names()[1]), Boolean(state.before));
 }
 
 /** The values of a lost start are all red, so before the first move this opens a won position near it. */
@@ -230,7 +230,7 @@ export async function train() {
 export async function watch() {
   openWon();
   const { positions, triedIn } = trainee();
-  const games = Math.max(0, shownGames());
+  const games = shownGames() < trainee().plan.at(-1) ? Math.max(0, shownGames()) : 0;
   const numbers = trainee().tableAt(games).numbers.slice();
   const table = new Table(positions, numbers, games, (pair) => triedIn[pair] <= games);
   for (const { to, ...update } of trainee().step(games)) {

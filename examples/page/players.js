@@ -50,8 +50,9 @@ export function pupil(table, settings) {
 }
 
 function perfectMove(heaps, board) {
-  const wins = winningMoves(heaps, board); // slow where it is lost, except in lessons
-  return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => board.text || count === 1));
+  const legal = legalMoves(heaps, board);
+  const slow = legal.filter(({ heap, count }) => (board.text ? count < heaps[heap] : count === 1));
+  return drawn([winningMoves(heaps, board), slow, legal].find(({ length }) => length));
 }
 
 export const EXPERT = player("perfect", "Expert", "perfect play", perfectMove);

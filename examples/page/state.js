@@ -64,9 +64,9 @@ export function isNear({ board, start, moves }) {
 
 /** Whether the opponent moves first from a position of its map. */
 export const isFromMap = () => !isFriend() && state.game.first === 1 && state.game.start !== state.game.board.heaps;
-/** The same with a learner as the opponent. Its values stay hidden until you have moved. */
+/** The same with a learner as the opponent. Its values are hidden on your first turn. */
 export const isPuzzle = () => isFromMap() && Boolean(state.opponent.games);
-export const isHidden = () => isPuzzle() && state.game.moves.length < 2 && !state.watched;
+export const isHidden = () => isPuzzle() && state.game.moves.length === 1 && !state.watched;
 
 export const trainee = () => state.learner.with(state.settings);
 

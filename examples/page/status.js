@@ -65,7 +65,7 @@ function yours() {
   const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
   const how = isFromMap() && puzzleText(game.moves);
-  const buttons = isLostStart() && !rule && !state.panel ? [letIt()] : isPuzzle() && game.moves[2] ? [NEXT] : [];
+  const buttons = isLostStart() && !rule ? [letIt()] : isPuzzle() && game.moves[2] ? [NEXT] : [];
   return { say: turn || rule || "Your turn", how: how || (turn && rule ? rule : howTo()), aim, player, buttons };
 }
 

@@ -130,7 +130,7 @@ const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
 const RIVAL_NOTES = { "take-3": ", which always takes 3 if it can,", expert: ", which never makes a mistake," };
 export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
-  `It plays against ${rivalName(rival)}${RIVAL_NOTES[rival] ?? ""} and is told only who won.`;
+  `A learner plays against ${rivalName(rival)}${RIVAL_NOTES[rival] ?? ""} and is told only who won.`;
 export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
