@@ -80,19 +80,15 @@ def judge(rules: NimRules, heaps: list[int], output: ModelOutput) -> tuple[str, 
     return text.judge(rules, heaps, output.completion), output.completion
 
 
-# --- The script that prints the metrics of logs ----------------------------------------------------
-
-
 def main(paths: list[str]) -> None:
     """Prints the metrics of logs, a column for each log."""
     if not paths:
         raise ValueError("no logs given; name one or more .eval files")
     logs = [read_log(path) for path in paths]
-    columns = [metrics(log, logs[0]) for log in logs]
+    columns = [{"": str(number)} | metrics(log, logs[0]) for number, log in enumerate(logs, start=1)]
     print(logs[0].rules)
     for number, log in enumerate(logs, start=1):
         print(f"{number}: {log.name}, {log.answers.shape[0]} positions, {log.answers.shape[1]} answers in each")
-    print(f"{'':24}" + "".join(f"{number:>24}" for number in range(1, len(logs) + 1)))
     for name in columns[0]:
         print(f"{name:24}" + "".join(f"{column[name]:>24}" for column in columns))
 
@@ -145,7 +141,7 @@ def metrics(log: Log, first: Log) -> dict[str, str]:
 def winning_rate(log: Log) -> str:
     """Returns the mean rate of winning moves with its 95 % interval."""
     rate = log.rates.mean()
-    if log.is_sample:
+    if log.is_sample:  # other positions could have been drawn
         low, high = evaluation.SampledMastery(rate, log.heaps, log.rates).interval()
         return f"{rate:.3f} ({low:.3f} to {high:.3f})"
     return f"{rate:.3f}{plus_minus(variance_of_answers(log))}"

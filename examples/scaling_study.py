@@ -76,6 +76,7 @@ def main(args: Args) -> pd.DataFrame:
     tables = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.concat(tqdm(tables, total=len(runs), desc="runs", disable=None), ignore_index=True)
     last = table.groupby(["heaps", "learner", "seed"], sort=False).tail(1)
+
     save_figure(draw_boards(last, random_play), args.folder / "scaling_study.svg")
     save_figure(draw_curves(table), args.folder / "learning_curves.svg")
     table.to_csv(args.folder / "scaling_study.csv", index=False)
@@ -114,7 +115,7 @@ def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
             start = time.perf_counter() - seconds  # does not count the time of the evaluation
         return not is_done
 
-    # without --mastery one call is enough, since evaluate stops it before so many episodes have ended
+    # without --mastery there is one call, since evaluate stops it before so many episodes have ended
     episodes_per_call = EPISODES_PER_CALL if args.mastery else args.total_timesteps
     for call_seed in itertools.count(seed):
         history = agents.train(agent, env, episodes_per_call, seed=call_seed, callback=evaluate)

@@ -106,11 +106,13 @@ def ask_everywhere(file, choose, options, heaps, most):
     """
     moves = [(heap, count) for heap, size in enumerate(heaps) for count in range(1, min(size, most) + 1)]
     _, *positions = itertools.product(*(range(size + 1) for size in heaps))  # nobody moves in the empty position
+    called = f"called as (heaps{', epsilon=False' if options else ''})"
     illegal = {}
 
     def chosen_move(position):
         """Returns the number of the chosen move, or -1 if the answer is not a move."""
-        answered = ask(file, choose, options, position)
+        with programs.describing_errors(file, f"at {'-'.join(map(str, position))}, {called}"):
+            answered = choose(list(position), **options)
         with contextlib.suppress(Exception):  # whatever a program answers
             heap, count = answered
             if count <= position[heap]:
@@ -126,10 +128,3 @@ def ask_everywhere(file, choose, options, heaps, most):
         shares += [answers.count(move) / len(answers) for move in range(len(moves))]
     smallest_first = sorted(illegal.items(), key=lambda item: sum(item[0]))
     return {"probabilities": shares, "illegal": smallest_first}
-
-
-def ask(file, choose, options, position):
-    """Returns what the player answers in one position."""
-    called = f"called as (heaps{', epsilon=False' if options else ''})"
-    with programs.describing_errors(file, f"at {'-'.join(map(str, position))}, {called}"):
-        return choose(list(position), **options)
