@@ -1,7 +1,7 @@
-"""The command line of the scripts: it reads the options, reports errors, and loads players by name.
+"""The command line of the scripts: ``run`` reads the options and reports errors, ``load_player`` loads players.
 
-A script imports this module before the packages that could be missing. If one is missing, the script prints the
-line "Install: ..." of its docstring instead of a traceback.
+A script imports this module before the packages that could be missing. If one is missing, the script then says
+how to install it (``show_error`` below) instead of printing a traceback.
 """
 
 import re
@@ -16,18 +16,6 @@ from nim_env import NimRules
 from nim_env.check import players
 
 
-def show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Prints an uncaught error. It replaces ``sys.excepthook``."""
-    install = re.search(r"^Install: .*$", sys.modules["__main__"].__doc__ or "", re.MULTILINE)
-    if isinstance(error, ModuleNotFoundError) and install:
-        print(f"{Path(sys.argv[0]).name}: {error}. {install[0]}", file=sys.stderr)
-    else:
-        sys.__excepthook__(kind, error, traceback)
-
-
-sys.excepthook = show_error
-
-
 def run(main: Callable[[Any], Any], args_type: type) -> None:
     """Parses the command line into a dataclass and calls ``main`` with it.
 
@@ -36,11 +24,12 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     """
     import tyro  # not at the top: it could be missing
 
-    words = [word for argument in sys.argv[1:] for word in _without_commas(argument)]
+    words = [word for argument in sys.argv[1:] for word in split_numbers(argument)]
     try:
         main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))
     except (ValueError, OSError) as error:
-        message = str(error).split(" was raised from the environment creator")[0]  # gym.make appends this
+        # gym.make adds to the message how it was called, which the user of a script does not know
+        message = str(error).split(" was raised from the environment creator")[0]
         print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
@@ -48,10 +37,22 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
         sys.exit(130)
 
 
-def _without_commas(argument: str) -> list[str]:
-    """Splits ``4,4`` into ``4 4`` and ``--heaps=4,4`` into ``--heaps 4 4``. Other arguments stay unchanged."""
+def split_numbers(argument: str) -> list[str]:
+    """Splits ``--heaps=4,4`` into ``--heaps 4 4``, the form that tyro reads. Other arguments stay unchanged."""
     is_numbers = re.fullmatch(r"(--[\w-]+=)?\d[\d,]*", argument)
     return [*filter(None, re.split("[=,]", argument))] if is_numbers else [argument]
+
+
+def show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Prints an uncaught error, or for a missing package the line "Install: ..." of the script's docstring."""
+    install = re.search(r"^Install: .*$", sys.modules["__main__"].__doc__ or "", re.MULTILINE)
+    if isinstance(error, ModuleNotFoundError) and install:
+        print(f"{Path(sys.argv[0]).name}: {error}. {install[0]}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, traceback)
+
+
+sys.excepthook = show_error  # set here, because the imports of a script fail before it can call anything
 
 
 def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
@@ -62,21 +63,24 @@ def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
     Stable-Baselines3 model (``.zip``) plays its best legal actions.
     """
     path = Path(name)
-    is_known = path.suffix in players.SUFFIXES and path.suffix != ".zip"  # to the package
-    if is_known or not path.is_file():
+    is_for_package = path.suffix in players.SUFFIXES and path.suffix != ".zip"
+    if is_for_package or not path.is_file():
         return players.load_player(name, rules)
     try:
-        player: Any
-        if path.suffix == ".zip":
-            from nim_env.sb3 import load_policy as load_model  # not at the top: most scripts run without PyTorch
-
-            player = load_model(path, rules)
-        elif path.suffix == ".pt":
-            from learn_the_rule.network import load_policy
-
-            player = load_policy(path, rules)
-        else:
-            player = agents.load(path)
+        player = load_file(path, rules)
     except Exception as error:  # PyTorch and safetensors raise many types
         raise ValueError(f"{path} cannot be loaded: {error}") from error
     return players.player_of(player, rules, name)
+
+
+def load_file(path: Path, rules: NimRules) -> Any:
+    """Loads a model, a network or an agent. PyTorch is only imported here, since most scripts run without it."""
+    if path.suffix == ".zip":
+        from nim_env.sb3 import load_policy as load_model
+
+        return load_model(path, rules)
+    if path.suffix == ".pt":
+        from learn_the_rule.network import load_policy as load_network
+
+        return load_network(path, rules)
+    return agents.load(path)

@@ -11,7 +11,6 @@ Install: pip install -e ".[examples]"
 """
 
 import itertools
-import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -82,9 +81,8 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
 
     # print and draw
-    print(f"{finding(masteries)}\n")
     print(f"{rules}\nAfter {args.episodes:,} training games, seed {args.seed}\n")
-    print(f"{comparison(wins, masteries).to_string()}\n\n{LEGEND}")
+    print(f"{comparison_table(wins, masteries).to_string()}\n\n{LEGEND}")
     save_figure(plot_learning_curves(learning_curves, rules), args.folder / "compare_opponents.svg")
     save_figure(plot_tournament(wins), args.folder / "tournament.svg")
     return learning_curves, wins
@@ -108,30 +106,7 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
     return agent, rows
 
 
-def finding(masteries: dict[str, Mastery]) -> str:
-    """Writes one sentence on how well Q-learning plays, depending on what it was trained against."""
-    names = {"self-play": "itself", "expert": "the expert"}
-    shares = pd.Series(
-        {
-            names.get(opponent, opponent): masteries[f"q-learning, {opponent}"].expert
-            for opponent in OPPONENTS["q-learning"]
-        }
-    )
-    phrases = [
-        f"{percent(share)} % when trained against {joined(list(opponents), ' or ')}"
-        for share, opponents in sorted(shares.groupby(shares).groups.items(), reverse=True)
-    ]
-    phrases[0] = phrases[0].replace("%", "% of the winning positions right", 1)
-    return textwrap.fill(f"Q-learning plays {joined(phrases, ', and ')}.", 100)
-
-
-def joined(words: list[str], conjunction: str) -> str:
-    """Joins words into a list for a sentence, such as "a, b or c"."""
-    *first, last = words
-    return conjunction.join([", ".join(first), last]) if first else last
-
-
-def comparison(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> pd.DataFrame:
+def comparison_table(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> pd.DataFrame:
     """Returns the printed table: how each player does against the baselines, and how well it plays, in percent."""
     table = pd.DataFrame(index=wins.index).rename_axis("player, trained against", axis="columns")
     for baseline in BASELINES:

@@ -80,12 +80,25 @@ def judge(rules: NimRules, heaps: list[int], output: ModelOutput) -> tuple[str, 
     return text.judge(rules, heaps, output.completion), output.completion
 
 
+def main(paths: list[str]) -> None:
+    """Prints the metrics of logs, a column for each log."""
+    if not paths:
+        raise ValueError("no logs given; name one or more .eval files")
+    logs = [read_log(path) for path in paths]
+    columns = [{"": str(number)} | metrics(log, logs[0]) for number, log in enumerate(logs, start=1)]
+    print(logs[0].rules)
+    for number, log in enumerate(logs, start=1):
+        print(f"{number}: {log.name}, {log.answers.shape[0]} positions, {log.answers.shape[1]} answers in each")
+    for name in columns[0]:
+        print(f"{name:24}" + "".join(f"{column[name]:>24}" for column in columns))
+
+
 class Log(NamedTuple):
     """What a model answered. The answers and verdicts have a row for each position and a column for each epoch."""
 
     name: str
     rules: NimRules
-    is_sample: bool  # whether the positions are a sample
+    is_sample: bool  # whether the positions are a sample of all winning positions
     heaps: np.ndarray
     answers: np.ndarray
     verdicts: np.ndarray
@@ -105,57 +118,54 @@ def read_log(path: str) -> Log:
     verdicts = np.full(answers.shape, "missing", dtype=object)
     for sample in log.samples or []:
         if not sample.error:
-            place = sample.id - 1, sample.epoch - 1
-            verdicts[place], answers[place] = judge(rules, heaps[place[0]], sample.output)
+            row, column = sample.id - 1, sample.epoch - 1
+            verdicts[row, column], answers[row, column] = judge(rules, heaps[row], sample.output)
     rates = (verdicts == "winning").mean(axis=1)[[row["won"] for row in rows]]
     name = f"{log.eval.model}, {options['style']}"
     return Log(name, rules, options["number"] is not None, heaps, answers, verdicts, rates)
 
 
 def metrics(log: Log, first: Log) -> dict[str, str]:
-    """Returns the metrics of a log, with 95 % intervals. Differences from the first log are paired by position."""
+    """Returns the printed column of a log, which is compared with the first log."""
     if log.rules != first.rules or not np.array_equal(log.heaps, first.heaps):
         raise ValueError(f"{log.name} plays other positions ({log.rules}) than {first.name} ({first.rules})")
-    shares = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
-    difference = log.rates - first.rates
-    if log.is_sample:  # other positions could have been drawn
-        low, high = evaluation.SampledMastery(log.rates.mean(), log.heaps, log.rates).interval()
-        interval = f" ({low:.3f} to {high:.3f})"
-        variance = difference.var() / (len(difference) - 1)
-    else:  # all positions, so only the answers vary
-        interval = plus_minus(variance_of_mean(log))
-        variance = variance_of_mean(log) + variance_of_mean(first)
+    numbers = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
+    if not log.is_sample:  # exact figures of a player that draws its moves as the answers do
         heaps = np.repeat(log.heaps, log.answers.shape[1], axis=0)
         policy = text.policy_of_answers(log.rules, zip(heaps, log.answers.flat, strict=True))
-        shares |= evaluation.report(log.rules, policy, illegal_action="lose").to_dict()
-    shown = {"winning": f"{log.rates.mean():.3f}{interval}"}
-    shown["difference"] = "" if log is first else f"{difference.mean():+.3f}{plus_minus(variance)}"
-    return shown | {name: f"{share:.3f}" for name, share in shares.items()}
+        numbers |= evaluation.report(log.rules, policy, illegal_action="lose").to_dict()
+    shown = {"winning": winning_rate(log), "difference": "" if log is first else difference(log, first)}
+    return shown | {name: f"{number:.3f}" for name, number in numbers.items()}
 
 
-def variance_of_mean(log: Log) -> float:
-    """Estimates the variance of the mean rate from the different answers to the same position."""
-    within = log.rates * (1 - log.rates) / max(1, log.answers.shape[1] - 1)
-    return within.sum() / len(within) ** 2
+def winning_rate(log: Log) -> str:
+    """Returns the mean rate of winning moves with its 95 % interval."""
+    rate = log.rates.mean()
+    if log.is_sample:  # other positions could have been drawn
+        low, high = evaluation.SampledMastery(rate, log.heaps, log.rates).interval()
+        return f"{rate:.3f} ({low:.3f} to {high:.3f})"
+    return f"{rate:.3f}{plus_minus(variance_of_answers(log))}"
+
+
+def difference(log: Log, first: Log) -> str:
+    """Returns how much the rate of winning moves differs from the first log, with its 95 % interval."""
+    differences = log.rates - first.rates  # in the same positions
+    if log.is_sample:
+        variance = differences.var(ddof=1) / len(differences)
+    else:
+        variance = variance_of_answers(log) + variance_of_answers(first)
+    return f"{differences.mean():+.3f}{plus_minus(variance)}"
+
+
+def variance_of_answers(log: Log) -> float:
+    """Estimates the variance of the mean rate. The log has all positions, so only the answers vary."""
+    n_positions, n_answers = len(log.rates), log.answers.shape[1]
+    return (log.rates * (1 - log.rates) / max(1, n_answers - 1)).sum() / n_positions**2
 
 
 def plus_minus(variance: float) -> str:
     """Returns the half width of the 95 % interval, or nothing if the variance is 0."""
     return f" ± {NormalDist().inv_cdf(0.975) * sqrt(variance):.3f}" if variance else ""
-
-
-def main(paths: list[str]) -> None:
-    """Prints the metrics of logs, a column for each log."""
-    if not paths:
-        raise ValueError("no logs given; name one or more .eval files")
-    logs = [read_log(path) for path in paths]
-    columns = [metrics(log, logs[0]) for log in logs]
-    print(logs[0].rules)
-    for number, log in enumerate(logs, start=1):
-        print(f"{number}: {log.name}, {log.answers.shape[0]} positions, {log.answers.shape[1]} answers in each")
-    print(f"{'':24}" + "".join(f"{number:>24}" for number in range(1, len(logs) + 1)))
-    for name in columns[0]:
-        print(f"{name:24}" + "".join(f"{column[name]:>24}" for column in columns))
 
 
 if __name__ == "__main__":

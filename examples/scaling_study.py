@@ -38,7 +38,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
     "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},  # a value stays 0 until it is proven to be 1 or -1
 }
-EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory for the history
+EPISODES_PER_CALL = 500_000  # of agents.train with --mastery; limits the memory for its history
 
 
 @dataclass
@@ -76,6 +76,7 @@ def main(args: Args) -> pd.DataFrame:
     tables = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.concat(tqdm(tables, total=len(runs), desc="runs", disable=None), ignore_index=True)
     last = table.groupby(["heaps", "learner", "seed"], sort=False).tail(1)
+
     save_figure(draw_boards(last, random_play), args.folder / "scaling_study.svg")
     save_figure(draw_curves(table), args.folder / "learning_curves.svg")
     table.to_csv(args.folder / "scaling_study.csv", index=False)
@@ -92,50 +93,40 @@ def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
     env = gym.make_vec("nim_env:Nim-v0", num_envs, opponent=None, random_start=True, **asdict(rules))
     spaces = env.single_observation_space, env.single_action_space
     agent = agents.ALGORITHMS[learner](*spaces, seed=seed, **LEARNERS[learner])
-    callback = EvaluationCallback(args, rules)
-    # the callback stops the training before these episodes have ended
-    episodes = EPISODES_PER_RUN if args.mastery else args.total_timesteps
-    for run_seed in itertools.count(seed):
-        callback.n_counted = 0  # each call starts a new history
-        agents.train(agent, env, episodes, seed=run_seed, callback=callback)
-        if callback.is_done:
+
+    rows: list[dict[str, Any]] = []
+    next_evaluation = rules.n_positions // 10  # in episodes
+    earlier_episodes = earlier_timesteps = 0  # in previous calls of agents.train
+    is_done = False
+    start = time.perf_counter()
+
+    def evaluate(agent: agents.Agent, history: agents.History) -> bool:
+        """Evaluates the agent at intervals that double at first, and returns False to stop its training."""
+        nonlocal next_evaluation, is_done, start
+        episodes = earlier_episodes + len(history.lengths)
+        timesteps = earlier_timesteps + int(history.lengths.sum())
+        is_done = args.mastery is None and timesteps >= args.total_timesteps
+        if is_done or episodes >= next_evaluation:
+            seconds = time.perf_counter() - start
+            expert = evaluation.mastery(rules, agent).expert
+            rows.append({"timesteps": timesteps, "seconds": seconds, "expert": expert})
+            is_done |= args.mastery is not None and expert >= min(args.mastery, 1)
+            next_evaluation = episodes + min(episodes, 3 * rules.n_positions)
+            start = time.perf_counter() - seconds  # does not count the time of the evaluation
+        return not is_done
+
+    # without --mastery there is one call, since evaluate stops it before so many episodes have ended
+    episodes_per_call = EPISODES_PER_CALL if args.mastery else args.total_timesteps
+    for call_seed in itertools.count(seed):
+        history = agents.train(agent, env, episodes_per_call, seed=call_seed, callback=evaluate)
+        if is_done:
             break
-    player = player_of(agent, rules)
-    callback.rows[-1] |= evaluation.report(rules, agent, player.state_values).to_dict()
+        earlier_episodes += len(history.lengths)
+        earlier_timesteps += int(history.lengths.sum())
+
+    rows[-1] |= evaluation.report(rules, agent, player_of(agent, rules).state_values).to_dict()
     heaps = "-".join(map(str, rules.heaps))
-    return pd.DataFrame(callback.rows).assign(learner=learner, heaps=heaps, n_heaps=rules.n_heaps, seed=seed)
-
-
-class EvaluationCallback:
-    """Evaluates an agent at intervals that double at first, and stops its training when it is done."""
-
-    def __init__(self, args: Args, rules: NimRules) -> None:
-        self.args = args
-        self.rules = rules
-        self.rows: list[dict[str, Any]] = []
-        self.n_counted = 0  # the episodes of the current call of agents.train that are counted below
-        self.episodes = 0
-        self.timesteps = 0
-        self.next_evaluation = rules.n_positions // 10  # in episodes
-        self.start = time.perf_counter()
-        self.is_done = False
-
-    def __call__(self, agent: agents.Agent, history: agents.History) -> bool:
-        # count the episodes that have ended since the last call
-        lengths = history.lengths[self.n_counted :]
-        self.n_counted += len(lengths)
-        self.episodes += len(lengths)
-        self.timesteps += int(lengths.sum())
-
-        self.is_done = self.args.mastery is None and self.timesteps >= self.args.total_timesteps
-        if self.is_done or self.episodes >= self.next_evaluation:
-            seconds = time.perf_counter() - self.start
-            expert = evaluation.mastery(self.rules, agent).expert
-            self.rows.append({"timesteps": self.timesteps, "seconds": seconds, "expert": expert})
-            self.is_done |= self.args.mastery is not None and expert >= min(self.args.mastery, 1)
-            self.next_evaluation = self.episodes + min(self.episodes, 3 * self.rules.n_positions)
-            self.start = time.perf_counter() - seconds  # does not count the time of the evaluation
-        return not self.is_done
+    return pd.DataFrame(rows).assign(learner=learner, heaps=heaps, n_heaps=rules.n_heaps, seed=seed)
 
 
 def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:

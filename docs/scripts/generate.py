@@ -303,15 +303,35 @@ def _comparison(board):
     return printed.getvalue().partition("\npicture:")[0].strip()
 
 
+def _sentence(printed):
+    """A sentence on how well Q-learning plays, depending on what it was trained against."""
+    names = {"self-play": "itself", "expert": "the expert"}
+    opponents_by_share = {}
+    for opponent, share in re.findall(r"^q-learning, (\S+) .* (\S+) +(?:yes|no)$", printed, re.MULTILINE):
+        opponents_by_share.setdefault(share, []).append(names.get(opponent, opponent))
+    phrases = [
+        f"{share} % when trained against {_joined(opponents, ' or ')}"
+        for share, opponents in sorted(opponents_by_share.items(), key=lambda item: float(item[0]), reverse=True)
+    ]
+    phrases[0] = phrases[0].replace("%", "% of the winning positions right", 1)
+    return textwrap.fill(f"Q-learning plays {_joined(phrases, ', and ')}.", 100)
+
+
+def _joined(words, conjunction):
+    """The words as a list in a sentence, such as "a, b or c"."""
+    *first, last = words
+    return conjunction.join([", ".join(first), last]) if first else last
+
+
 def comparison(board_and_form):
-    """The output of the main script: its first sentence, all of its text, or its learners as a table."""
+    """The results of the main script: a sentence on Q-learning, all printed text, or the learners as a table."""
     board, form = board_and_form.split()
     printed = _comparison(board)
-    sentence = printed.partition("\n\n")[0]
+    sentence = _sentence(printed)
     if form == "sentence":
         return sentence
     if form == "text":
-        return f"```text\n{printed}\n```"
+        return f"```text\n{printed}\n```\n\n{sentence}"
     learners = {"q-learning": "Q-learning", "minimax-q": "minimax-Q", "win-counting": "win counting"}
     rows = [
         "| learner | trained against | positions right | vs random | vs take-3 | vs expert |",

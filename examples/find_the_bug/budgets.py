@@ -1,7 +1,7 @@
 """Measures how much training a test of a learner needs, and how often such a test is wrong, on 1-2-3.
 
 Three learners of this folder train with many seeds, both without a bug and with each of their bugs in bugs.csv.
-nim_env.testing.assert_learns then judges them twice, by their moves alone and by their moves and values. The
+nim_env.testing.assert_learns then tests them twice, by their moves alone and by their moves and values. The
 script prints and saves a table with a row for each learner and bug: how many seeds pass each test, and the median
 training time in seconds of processor time. docs/test_suite.md discusses the results.
 
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from nim_env import NimRules, TabularPolicy
+from nim_env import NimRules, TabularPolicy, policies
 from nim_env.testing import assert_learns
 
 from find_the_bug.runs import BUGS, NO_BUG, load
@@ -46,44 +46,46 @@ class Args:
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Judges all learners and returns a row for each learner and bug, with the number of seeds that pass."""
+    """Tests all learners and returns a row for each learner and bug, with the number of seeds that pass."""
     args.folder.mkdir(parents=True, exist_ok=True)
     correct = [{"learner": learner} | NO_BUG for learner in MOVES]
+    with_bug = BUGS[BUGS["learner"].isin(MOVES)].to_dict("records")
     table = []
-    for row in tqdm(correct + BUGS[BUGS["learner"].isin(MOVES)].to_dict("records"), disable=None):
-        moves = MOVES[row["learner"]]
-        n_correct, n_bug = SEEDS[row["learner"]]
-        seeds = range(round(args.share * (n_bug if row["bug"] else n_correct)))
-        seconds, by_moves, by_values = zip(*(judge(row, moves, seed) for seed in seeds), strict=True)
-        counts = {"pass_by_moves": sum(by_moves), "pass_by_values": sum(by_values)}
-        run_of = {"learner": row["learner"], "bug": row["bug"], "moves": moves, "seeds": len(seeds)}
-        table.append(run_of | counts | {"seconds": round(float(np.median(seconds)), 2)})
+    for row in tqdm(correct + with_bug, disable=None):
+        learner, bug = row["learner"], row["bug"]
+        n_correct, n_bug = SEEDS[learner]
+        n_seeds = round(args.share * (n_bug if bug else n_correct))
+        results = [train_and_test(learner, (row["text"], row["replacement"]), seed) for seed in range(n_seeds)]
+        seconds, by_moves, by_values = zip(*results, strict=True)
+        counts = {"seeds": n_seeds, "pass_by_moves": sum(by_moves), "pass_by_values": sum(by_values)}
+        median = round(float(np.median(seconds)), 2)
+        table.append({"learner": learner, "bug": bug, "moves": MOVES[learner], **counts, "seconds": median})
         pd.DataFrame(table).to_csv(args.folder / "test_budgets.csv", index=False)
     print(pd.DataFrame(table).to_string(index=False))
     return pd.DataFrame(table)
 
 
-def judge(row: dict[str, str], moves: int, seed: int) -> tuple[float, bool, bool]:
-    """Trains one learner and tests it.
+def train_and_test(learner: str, replacement: tuple[str, str], seed: int) -> tuple[float, bool, bool]:
+    """Trains a learner, with a text of its file replaced, and tests it.
 
     Returns:
         The processor time of the training in seconds, whether the learner passes by its moves alone, and whether
         it passes by its moves and values.
     """
     start = time.process_time()
-    trained = load(row["learner"], (row["text"], row["replacement"]))(RULES, moves, seed=seed)
+    trained = load(learner, replacement)(RULES, MOVES[learner], seed=seed)
     seconds = time.process_time() - start
-    if row["learner"] == "maskable_ppo":
+    if learner == "maskable_ppo":  # it has values of positions, and a network of its own for the moves
         actions, values = trained
+        player = TabularPolicy(RULES, np.eye(RULES.n_actions)[actions])
     else:
         values = trained
-        actions = np.where(RULES.action_mask(RULES.all_positions()), values, -np.inf).argmax(axis=1)
-    player = TabularPolicy(RULES, np.eye(RULES.n_actions)[actions])
-    return seconds, passes(row["learner"], player), passes(row["learner"], (player, values))
+        player = policies.greedy(RULES, values)
+    return seconds, passes(learner, player), passes(learner, (player, values))
 
 
 def passes(learner: str, trained: Any) -> bool:
-    """Returns whether one trained learner passes the test."""
+    """Returns whether a trained player, or a pair of a player and its values, passes the test."""
     try:
         assert_learns(lambda _: trained, rules=RULES, seeds=1, **TOLD[learner])
     except AssertionError:

@@ -12,7 +12,19 @@ from pathlib import Path
 import programs
 import specification
 
-N_GAMES, N_ANSWERS = 10_000, 30  # as python -m nim_env check
+N_GAMES = 10_000  # the default of python -m nim_env check
+N_ANSWERS = 30  # in each position, of a program that draws its moves
+
+
+def answer(file, heaps, most, say):
+    """Returns JSON with the faults of the functions and the moves in all positions, or with an error."""
+    sys.argv, sys.stdin, sys.stdout = [file], io.StringIO(), Output()
+    random.seed(0)
+    try:
+        found = judge(file, heaps, most, say)
+    except ValueError as error:
+        found = {"error": " ".join(str(error).split())}
+    return json.dumps({**found, "printed": sys.stdout.size})
 
 
 class Output(io.StringIO):
@@ -25,86 +37,94 @@ class Output(io.StringIO):
         return len(text)
 
 
-def answer(file, heaps, most, say):
-    """Returns JSON with the faults of the functions and the moves in all positions, or with an error."""
-    sys.argv, sys.stdin, sys.stdout = [file], io.StringIO(), Output()
-    random.seed(0)
-    try:
-        found = judged(file, player_of(file, say), heaps, most, say)
-    except ValueError as error:
-        found = {"error": " ".join(str(error).split())}
-    return json.dumps({**found, "printed": sys.stdout.size})
+def judge(file, heaps, most, say):
+    """Finds or trains the player of a file, tests its functions, and asks for its moves."""
+    player = find_player(file, say)
+    choose, options = programs.choice_of(player)
+    if not callable(choose):
+        raise ValueError(f"{file}: train(n) must return an object with choose_action, not {player!r:.100}")
+    say("Testing its functions …")
+    faults, tested = [], {}
+    is_board_of_course = len(heaps) == 4 and most == max(heaps)
+    make_player = programs.player_factory(player) if is_board_of_course else None
+    if make_player is not None:
+        with programs.describing_errors(file, "when its functions are tested"):
+            faults = specification.faults(make_player)
+            tested = specification.tested_functions(make_player)
+    say("Asking for its moves …")
+    return {"faults": faults, "tested": tested, **ask_everywhere(file, choose, options, heaps, most)}
 
 
-def player_of(file, say):
+def find_player(file, say):
     """Finds the player in a file as the command does, or else its only function of one argument."""
     with programs.describing_errors(file):
-        things = programs.import_file(Path(file))
-    players = programs.players_in(things)
+        defined = programs.import_file(Path(file))
+    players = programs.players_in(defined)
     if len(players) > 1:
         raise ValueError(f"{file} holds the players {', '.join(players)}; keep one of them")
-    if not players and "train" in things:
-        return trained(things["train"], file, say)
-    own = [thing for thing in things.values() if getattr(thing, "__module__", None) == things["__name__"]]
+    if players:
+        return next(iter(players.values()))
+    if "train" in defined:
+        return train_player(file, defined["train"], say)
+    own = [thing for thing in defined.values() if getattr(thing, "__module__", None) == defined["__name__"]]
     functions = [f for f in own if inspect.isfunction(f) and len(programs.required_parameters(f)) == 1]
-    if players or len(functions) == 1:
-        return [*players.values(), *functions][0]
+    if len(functions) == 1:
+        return functions[0]
     raise ValueError(f"{file} needs train(n), an object with choose_action, or only one function of the heaps")
 
 
-def trained(train, file, say):
-    """Calls train(N_GAMES), and counts the games in the program's loops over a range of this length."""
+def train_player(file, train, say):
+    """Calls train(N_GAMES), and reports its progress.
 
-    def counted(*arguments):
+    A loop over range(N_GAMES) is taken for the loop over the games. So in the modules of the program, the name
+    ``range`` stands for a function that reports how far such a loop is.
+    """
+
+    def reporting_range(*arguments):
         numbers = range(*arguments)
-        return map(count, itertools.count(), numbers) if len(numbers) == N_GAMES else numbers
+        return reported(numbers) if len(numbers) == N_GAMES else numbers
 
-    def count(game, number):
-        if game % 100 == 0:
-            say(f"Training, game {game:,} of {N_GAMES:,} …")
-        return number
+    def reported(numbers):
+        for game, number in enumerate(numbers):
+            if game % 100 == 0:
+                say(f"Training, game {game:,} of {N_GAMES:,} …")
+            yield number
 
     for module in [*sys.modules.values()]:
         if Path(getattr(module, "__file__", None) or "/").parent == Path.cwd():
-            module.range = counted
+            module.range = reporting_range
     say("Training …")
     with programs.describing_errors(file, f"in train({N_GAMES})"):
         return train(N_GAMES)
 
 
-def judged(file, player, heaps, most, say):
-    """Tests the functions of a player and asks for its moves.
+def ask_everywhere(file, choose, options, heaps, most):
+    """Asks for a move in each position, twice, and more often if a second answer differs from the first.
 
-    The result has the share of each move in each position by its index, and the answers that are not moves.
+    Returns the share of each move in each position by its index, and for each position the first answer that is
+    not a move, with the smallest positions first.
     """
-    choose, options = programs.choice_of(player)
-    if not callable(choose):
-        raise ValueError(f"{file}: train(n) must return an object with choose_action, not {player!r:.100}")
-    say("Testing its functions …")
-    make = programs.player_factory(player) if len(heaps) == 4 and most == max(heaps) else None
-    with programs.describing_errors(file, "when its functions are tested"):
-        faults = specification.faults(make) if make else []
-        tested = specification.tested_functions(make) if make else {}
-    say("Asking for its moves …")
     moves = [(heap, count) for heap, size in enumerate(heaps) for count in range(1, min(size, most) + 1)]
-    positions = [*itertools.product(*(range(size + 1) for size in heaps))][1:]  # none in the empty one
+    _, *positions = itertools.product(*(range(size + 1) for size in heaps))  # nobody moves in the empty position
+    called = f"called as (heaps{', epsilon=False' if options else ''})"
     illegal = {}
 
-    def ask(position):
-        """The number of the move, or -1."""
-        called = f"called as (heaps{', epsilon=False' if options else ''})"
+    def chosen_move(position):
+        """Returns the number of the chosen move, or -1 if the answer is not a move."""
         with programs.describing_errors(file, f"at {'-'.join(map(str, position))}, {called}"):
             answered = choose(list(position), **options)
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):  # whatever a program answers
             heap, count = answered
             if count <= position[heap]:
                 return moves.index((heap, count))
         illegal.setdefault(position, programs.shorten(answered))
         return -1
 
-    rows = [[ask(position), ask(position)] for position in positions]
-    if any(first != second for first, second in rows):
-        rows = [[ask(position) for _ in range(N_ANSWERS)] for position in positions]
-    shares = [0] * len(moves) + [row.count(move) / len(row) for row in rows for move in range(len(moves))]
-    ordered = sorted(illegal.items(), key=lambda item: sum(item[0]))
-    return {"faults": faults, "tested": tested, "probabilities": shares, "illegal": ordered}
+    chosen = [[chosen_move(position), chosen_move(position)] for position in positions]
+    if any(first != second for first, second in chosen):
+        chosen = [[chosen_move(position) for _ in range(N_ANSWERS)] for position in positions]
+    shares = [0] * len(moves)  # in the empty position
+    for answers in chosen:
+        shares += [answers.count(move) / len(answers) for move in range(len(moves))]
+    smallest_first = sorted(illegal.items(), key=lambda item: sum(item[0]))
+    return {"probabilities": shares, "illegal": smallest_first}

@@ -39,7 +39,7 @@ def test_each_run_is_what_agents_and_evaluation_give(tmp_path):
 
 
 def test_tables_train_until_they_master_a_board(monkeypatch):
-    monkeypatch.setattr(scaling_study, "EPISODES_PER_RUN", 5000)  # so that a board takes several runs
+    monkeypatch.setattr(scaling_study, "EPISODES_PER_CALL", 5000)  # so a board takes several calls
     table = main(Args(heaps=(1, 2, 3, 4), n_heaps=(4,), learners=("minimax-q",), mastery=1.0, n_seeds=1, n_jobs=1))
     assert table["expert"].iloc[-1] == 1 > table["expert"].iloc[:-1].max()
     assert table["champion"].iloc[-1]
