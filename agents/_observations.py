@@ -9,7 +9,9 @@ from gymnasium import Space, spaces
 
 
 def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
-    """Returns the columns of the legal actions in a row of values, in increasing order.
+    """Returns the columns of the legal actions in increasing order.
+
+    The columns are those of a table of action values, so the lowest action has column 0.
 
     Raises ValueError if the mask has the wrong shape, or if no action is legal and ``may_be_empty`` is False.
     """

@@ -69,7 +69,7 @@ class Table:
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
-        # by the bytes of the observation; in a dense table, a cache for single observations
+        # the row of each observation, by its bytes; for a dense table only a cache, filled by method row
         self._rows: dict[bytes, int] = {}
         n_rows = INITIAL_VALUES // n_actions + 2 if self._dense_shape is None else math.prod(self._dense_shape)
         self.values = np.zeros((n_rows, n_actions))

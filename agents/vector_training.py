@@ -15,14 +15,14 @@ Indices: TypeAlias = NDArray[np.intp]
 Transitions: TypeAlias = list[NDArray[Any]]
 """The arguments of :meth:`agents.Agent.update_batch`, arrays with one row for each transition."""
 EndedEpisodes: TypeAlias = Iterator[tuple[int, Any, Any]]
-"""After each step that ends episodes: how many have ended, their returns and their lengths.
+"""Yields, after each step that ends episodes, the number of these episodes, their returns and their lengths.
 
 In self-play, a return is the total reward of the player who moves first.
 """
 
 
 class Observed(NamedTuple):
-    """Copies of the observations and masks of environments, and the players to move."""
+    """What was observed in several environments: copies of the observations, the masks and the players to move."""
 
     observations: NDArray[Any]
     masks: NDArray[Any]
@@ -33,7 +33,7 @@ class Observed(NamedTuple):
         return Observed(*take_rows(self, envs))
 
     def replaced(self, envs: Indices, new: "Observed") -> "Observed":
-        """Returns a copy in which ``new`` is observed in the environments ``envs``."""
+        """Returns a copy in which the rows of the environments ``envs`` are replaced by ``new``."""
         copies = Observed(*(array.copy() for array in self))
         for array, rows in zip(copies, new, strict=True):
             array[envs] = rows
@@ -48,13 +48,13 @@ class Step(NamedTuple):
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the player who acted
     opponent_rewards: NDArray[np.float64]
-    after: Observed  # where an episode has ended, its last observation, not the first one of the next episode
+    after: Observed  # if an episode has ended, its last observation, not the first of the next
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
-    """Learns from the first ``episodes`` episodes to begin, and yields the returns and lengths as they end."""
+    """Trains the agent on the first ``episodes`` episodes to begin, and yields the result of each as it ends."""
     if type(agent).end_episode is not Agent.end_episode:
         raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
@@ -108,7 +108,10 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the agent's action in each environment, or its first action if it does not act there."""
+    """Returns the agent's action in each environment.
+
+    An environment that ignores the action, because it starts an episode, gets the lowest action.
+    """
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:
@@ -119,7 +122,10 @@ def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """Copies what the environments returned. By default all actions are legal and player 0 is to move."""
+    """Copies what the environments returned.
+
+    Without masks all actions count as legal, and without ``"to_play"`` player 0 is to move.
+    """
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
     n = len(observations)
@@ -168,7 +174,7 @@ def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transi
     waiting = envs[:0] if last is None else envs[(last.has_acted & ~last.is_over).take(envs)]
     last = step if last is None else last
     terminated = envs[step.terminated.take(envs)]
-    # row i of the last step is row i of both steps together, and row i of this step is row n + i
+    # the n rows of the last step come first, so row i of this step is row n + i of both
     rows = np.concatenate([waiting, len(step.actions) + terminated])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards

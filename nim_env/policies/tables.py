@@ -66,7 +66,7 @@ def tabulate(
 
 
 def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """Converts a dictionary ``{(heap sizes, (heap, count)): value}`` to an array, as ``diagnose`` takes it.
+    """Converts a dictionary ``{(heap sizes, (heap, count)): value}`` to an array that ``diagnose`` accepts.
 
     The array is float64 of shape ``(n_positions, n_actions)``, with a row for each position by its index. Missing
     pairs get 0, so the values must have started at 0. Raises ValueError or TypeError if a key is not a position

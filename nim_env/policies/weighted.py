@@ -178,7 +178,7 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
 
 
 class _Distribution(NamedTuple):
-    """The probabilities of members, and one list to draw them from."""
+    """The probabilities of members, and a list from which the members are drawn in constant time."""
 
     probabilities: NDArray[np.float64]
     members: AliasLists

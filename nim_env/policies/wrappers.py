@@ -21,8 +21,10 @@ class SampledPolicy(CompositePolicy):
 
     The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, such as
     expert mastery, is right on average. A maximum over replies, such as exploitability, is too high on average,
-    because a best response also exploits the chance in the sample. Each exact metric makes a new measurement. To
-    use one measurement for several metrics, or for a member of a mixture, pass the result of :func:`tabulate`.
+    because a best response also exploits the random errors of the frequencies.
+
+    Each exact metric makes a new measurement. To use one measurement for several metrics, or for a member of a
+    mixture, pass the result of :func:`tabulate`.
 
     Args:
         rules: The game.
