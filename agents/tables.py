@@ -182,9 +182,9 @@ class Table:
 class TabularAgent(Agent):
     """The base class of agents that learn in a table, usually Q-values.
 
-    It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
-    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
-    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
+    Its attribute ``table`` is a :class:`agents.tables.Table` with a row for each observation and a column for each
+    action. The class defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
+    :meth:`agents.Agent.load_state_dict`, which use the table. A subclass defines :meth:`agents.Agent.act` and
     :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
     """
 

@@ -150,14 +150,17 @@ def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any
 
 
 def step_transitions(step: Step, envs: Indices) -> Transitions:
-    """Returns the transitions of the environments ``envs`` from an action to the very next observation."""
+    """Returns the transitions of the environments ``envs``.
+
+    Each of them leads from an action to the very next observation.
+    """
     before, after = step.before, step.after
     arrays = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return take_rows(arrays, envs)
 
 
 def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transitions:
-    """Returns the transitions of self-play from a player's turn to its next turn, or to the end of the episode.
+    """Returns transitions in self-play, from a player's turn to its next turn or to the end of the episode.
 
     For example, with observations o and actions a::
 

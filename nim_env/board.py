@@ -42,7 +42,7 @@ States = NDArray[np.int64]
 
 
 class Board:
-    """The positions and states of one game, and the functions of states that the environments need.
+    """The positions and states of one game. Its methods compute what an environment has to know about a state.
 
     The argument ``states`` of its methods is a Python int or an int64 array of any shape ``(...)``, unless a
     method says otherwise. It is not checked.
@@ -144,7 +144,7 @@ class Board:
         return np.where(after == 0, self.opponent_took_last, after)
 
     def sample_indices(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Draws the indices of positions uniformly from all except the empty one.
+        """Draws positions uniformly from all except the empty one, and returns their indices.
 
         Returns an int, or int64 of shape ``(size,)`` if ``size`` is given.
         """
@@ -260,6 +260,6 @@ class LargeBoard(Board):
 
 
 def batch_board(rules: NimRules) -> Board:
-    """Returns the board for many games at once, the same object for every call with this game."""
+    """Returns the board for many games at once. All calls with the same rules return the same object."""
     is_small = rules.n_pairs <= limits.TABULATED_PAIRS
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

@@ -106,7 +106,7 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 
 
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
-    """Returns the named encoding of a game that has the given observation space.
+    """Returns the named encoding whose observations have the given space.
 
     It finds the encoding that a saved agent or model was trained on. Raises ValueError if no named encoding has
     this space. Then the agent or model was trained on another game, on a custom encoding, or behind a wrapper.

@@ -1,4 +1,4 @@
-"""Nim in OpenSpiel: the game, and the conversion of our players to OpenSpiel's and of OpenSpiel's to ours.
+"""Nim in OpenSpiel: its game, and conversions between the players of this package and those of OpenSpiel.
 
 This module needs OpenSpiel (``pip install "nim-env[openspiel]"``), so ``import nim_env`` does not import it.
 """
@@ -57,9 +57,9 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         self._actions = {number: action for action, number in enumerate(_openspiel_actions(rules))}
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
-        """Returns a dictionary from OpenSpiel's number of each legal action to the probability of the action.
+        """Returns a dictionary with the probability of each legal action.
 
-        The number is ``(count - 1) * n_heaps + heap``.
+        The keys are OpenSpiel's numbers of the actions, ``(count - 1) * n_heaps + heap``.
         """
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # the state is written "(0): 1 3 5 7"
         found = self._player.query(heaps, self._rules.action_mask(heaps), require_same_answer=True).probabilities

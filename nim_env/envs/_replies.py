@@ -90,7 +90,7 @@ class Replies:
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, drawn from lists. In self-play there are none.
+    """The replies of a fixed policy. They are drawn from lists. In self-play nobody replies.
 
     On a board that is too large for tables, the lists of all states would be too large as well. So a vector
     environment on such a board queries the policy at each move.
@@ -158,7 +158,10 @@ def is_fixed(policy: Any) -> bool:
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """Returns the replies of a policy. Environments with the same board share them if it is fixed or a mixture."""
+    """Returns the replies of a policy.
+
+    If the policy is fixed or a mixture, all environments with the same board share them.
+    """
     if isinstance(policy, MixturePolicy):
         return shared_instance(MixtureReplies, board, policy)
     return shared_instance(FixedReplies, board, policy) if is_fixed(policy) else Replies(board, policy)

@@ -99,9 +99,9 @@ class ReplyDistribution:
 
 
 class ReplyLists:
-    """For each state, a list of the states after the possible replies, with their probabilities.
+    """Lists from which replies are drawn: each state has a list of the states after the possible replies.
 
-    :class:`~nim_env._internal.draws.AliasLists` explains the lists. They are made when they are first needed.
+    :class:`~nim_env._internal.draws.AliasLists` explains how to draw from them. The lists are made when needed.
     """
 
     def __init__(self, distribution: ReplyDistribution) -> None:

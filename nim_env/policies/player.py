@@ -1,4 +1,4 @@
-"""The player: a policy whose answers are checked, and what its illegal actions do."""
+"""Players: policies whose answers are checked, each with a rule for its illegal actions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MoveProbabilities(NamedTuple):
 
 @dataclass(frozen=True)
 class Player:
-    """A policy together with what its illegal actions do. It does not stand for one of the two sides of a game.
+    """A policy with a rule for its illegal actions. It does not stand for one of the two sides of a game.
 
     With ``illegal_action="raise"``, the policy must return a distribution over the legal actions of each position.
     Anything else raises :class:`InvalidPolicyOutput`.
@@ -60,7 +60,7 @@ class Player:
     def query(
         self, heaps: NDArray[Any], action_mask: NDArray[np.int8], *, require_same_answer: bool = False
     ) -> MoveProbabilities:
-        """Queries the policy in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
+        """Queries the policy in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays.
 
         Exact metrics pass ``require_same_answer=True``. Then the policy is queried twice, and answers to the same
         position that differ are an error. A policy whose answers are fixed or measured is queried only once.

@@ -86,7 +86,7 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 
 
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
-    """Returns the policy that plays the first of the legal actions with the largest value.
+    """Returns the policy that plays the legal action with the largest value, the first one if there are several.
 
     ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. An action with the
     value NaN is chosen only if no legal action has a number.

@@ -186,7 +186,7 @@ class _Distribution(NamedTuple):
 
 @lru_cache
 def _distribution(weights: tuple[float, ...], n: int) -> _Distribution:
-    """Returns the distribution of ``n`` members."""
+    """Returns the distribution over ``n`` members with these weights."""
     checked = _checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"at least one member must have a positive weight; got weights={checked}")

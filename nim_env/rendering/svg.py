@@ -94,7 +94,10 @@ def position_map(mastery: Mastery, title: str = "") -> str:
 
 
 def _layout(objects: list[int]) -> _Layout:
-    """Chooses the number of blocks per row that makes the blocks largest, given the objects of each position."""
+    """Chooses the number of blocks per row with which the blocks are largest.
+
+    ``objects`` holds the number of objects in each position.
+    """
     columns = range(min(objects), max(objects) + 1)
     column_width = _INNER_WIDTH / len(columns)
     most = max(Counter(objects).values())

@@ -22,7 +22,7 @@ class Move(NamedTuple):
 
 
 class View(NamedTuple):
-    """Everything that is drawn of a game.
+    """Everything that a picture of a game shows.
 
     Attributes:
         heaps: The heap sizes.

@@ -175,7 +175,7 @@ class ModelPolicy(PolicyAttributes):
         return copied
 
     def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
-        """Returns ``function(network, observations)`` for positions, whose leading dimensions are flattened."""
+        """Encodes positions, and returns ``function(network, observations)``. Leading dimensions are flattened."""
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         with torch.no_grad():
@@ -194,9 +194,9 @@ def _check_no_normalization(model: BaseAlgorithm, env: Any) -> None:
 
 
 def _scored_by(model: BaseAlgorithm) -> str:
-    """Returns the attribute of the model's network that decides how it scores actions, a key of ``_SCORES``.
+    """Returns the key of ``_SCORES`` for a model, which is an attribute that its network has.
 
-    Raises TypeError if the network has none of them or is recurrent.
+    Raises TypeError if the network has none of these attributes or is recurrent.
     """
     found = [attribute for attribute in _SCORES if hasattr(model.policy, attribute)]
     if not found or isinstance(model, RecurrentPPO):
