@@ -9,9 +9,7 @@ from gymnasium import Space, spaces
 
 
 def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
-    """Returns the columns of the legal actions in increasing order.
-
-    The columns are those of a table of action values, so the lowest action has column 0.
+    """Returns the columns that the legal actions have in a table of action values, in increasing order.
 
     Raises ValueError if the mask has the wrong shape, or if no action is legal and ``may_be_empty`` is False.
     """

@@ -181,10 +181,7 @@ class QLearningAgent(TabularAgent):
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """Returns the values of all actions at ``n`` observations, with the lowest values for illegal actions.
-
-        The array has the shape ``(n_actions, n)``.
-        """
+        """Returns the values at ``n`` observations, shape ``(n_actions, n)``. Illegal actions have the lowest."""
         values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
@@ -232,10 +229,7 @@ def td_update(
 
 @lru_cache(maxsize=1)
 def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns (1 - α)ᵏ and α (1 - α)ᵏ for k below n.
-
-    They are computed by multiplication. Unlike ``**``, it gives the same results on every processor.
-    """
+    """Returns (1 - α)ᵏ and α (1 - α)ᵏ for k below n. Unlike ``**``, products are the same on every processor."""
     factors = np.full(n, 1.0 - learning_rate)
     factors[0] = 1.0
     powers = factors.cumprod()

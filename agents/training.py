@@ -188,7 +188,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     player = info.get(TO_PLAY, 0)
     is_own_turn = agent.bootstraps_from == "own turn"
     pending: dict[Any, tuple[Any, int]] = {}  # each player's last observation and action
-    rewards = [0.0, 0.0]  # each player's, since its last action
+    rewards = [0.0, 0.0]  # the sum of each player's rewards since its last action
     episode_return = 0.0
     length = 0
     is_over = False

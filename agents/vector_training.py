@@ -61,7 +61,7 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
     n_players = 2 if TO_PLAY in infos else 1
     check_n_players(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    is_counted = np.arange(env.num_envs) < episodes  # whether the running episode is one of the first
+    is_counted = np.arange(env.num_envs) < episodes  # whether the current episode is one of the first
     n_begun = env.num_envs
     returns = np.zeros(env.num_envs)
     lengths = np.zeros(env.num_envs, np.int64)
@@ -108,10 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the agent's action in each environment.
-
-    An environment that ignores the action, because it starts an episode, gets the lowest action.
-    """
+    """Returns an action for each environment. One that only starts an episode gets the lowest action."""
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:
@@ -122,10 +119,7 @@ def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """Copies what the environments returned.
-
-    Without masks all actions count as legal, and without ``"to_play"`` player 0 is to move.
-    """
+    """Copies what the environments returned. By default, all actions are legal and player 0 is to move."""
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
     n = len(observations)
@@ -150,10 +144,7 @@ def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any
 
 
 def step_transitions(step: Step, envs: Indices) -> Transitions:
-    """Returns the transitions of the environments ``envs``.
-
-    Each of them leads from an action to the very next observation.
-    """
+    """Returns transitions of the environments ``envs``, each from an action to the very next observation."""
     before, after = step.before, step.after
     arrays = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return take_rows(arrays, envs)
@@ -177,7 +168,7 @@ def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transi
     waiting = envs[:0] if last is None else envs[(last.has_acted & ~last.is_over).take(envs)]
     last = step if last is None else last
     terminated = envs[step.terminated.take(envs)]
-    # the n rows of the last step come first, so row i of this step is row n + i of both
+    # the rows of both steps, one after the other: row i of this step becomes row n + i
     rows = np.concatenate([waiting, len(step.actions) + terminated])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards

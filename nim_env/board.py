@@ -121,8 +121,8 @@ class Board:
     def next_indices(self, indices: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
         """Returns the indices of the positions after legal actions.
 
-        Without ``actions``, ``indices`` has the shape ``(n, 1)``. The result then holds the index after every
-        action, shape ``(n, n_actions)``, and the numbers for illegal actions have no meaning.
+        If ``actions`` is left out, ``indices`` must have the shape ``(n, 1)``. The result then has the shape
+        ``(n, n_actions)``, with the index after every action. The numbers for illegal actions have no meaning.
         """
         return indices - self._offsets[actions]
 

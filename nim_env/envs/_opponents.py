@@ -59,9 +59,10 @@ class OpponentSampler:
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates the opponents from the pool, and checks that all opponents can play games with this start.
+        """Updates the opponents from the pool, and checks that all of them can play games with this start.
 
-        Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
+        Raises ValueError if the table of an opponent has an invalid row. Also if an opponent can move first, but
+        each of its opening moves would end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
         if start == self._start and numbers == self._numbers:

@@ -190,7 +190,7 @@ def _distribution(weights: tuple[float, ...], n: int) -> _Distribution:
     checked = _checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"at least one member must have a positive weight; got weights={checked}")
-    scaled = np.array(checked) / max(checked)  # so that their sum is finite
+    scaled = np.array(checked) / max(checked)  # with a finite sum
     probabilities = scaled / scaled.sum()
     return _Distribution(probabilities, alias_lists(probabilities[None]))
 

@@ -94,7 +94,7 @@ class NimVecEnv(VecEnv):
         """
         final = infos["final_info"]
         ended = infos["_final_info"].nonzero()[0]
-        masks = [self._finished_mask] * len(ended)  # of all ones, which is faster than a row for each
+        masks = [self._finished_mask] * len(ended)  # all ones; sharing one array is faster
         if has_truncated:
             masks = _read_only_rows(final["action_mask"][ended])
         final_infos = _list_infos(masks, final, ended)
