@@ -199,7 +199,7 @@ class PositionBatch(NamedTuple):
     layers: list[slice]
 
     def moves_of(self, player: Player) -> MoveProbabilities:
-        """Returns the moves of a player in the positions."""
+        """Returns the probabilities of a player's moves in the positions."""
         return player.query(self.heaps, self.action_mask, require_same_answer=True)
 
 

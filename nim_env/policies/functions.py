@@ -128,7 +128,7 @@ class MovesPolicy(FunctionPolicy):
 
 
 def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
-    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
+    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. The first heap is 0.
 
     For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
     largest heap.

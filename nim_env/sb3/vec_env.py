@@ -90,7 +90,7 @@ class NimVecEnv(VecEnv):
     ) -> None:
         """Puts the last infos of the episodes that have just ended into the list, as ``DummyVecEnv`` does.
 
-        The infos that they replace, of the episodes that have just begun, become the ``reset_infos``.
+        The infos that they replace belong to the episodes that have just begun, and become the ``reset_infos``.
         """
         final = infos["final_info"]
         ended = infos["_final_info"].nonzero()[0]
