@@ -31,7 +31,7 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """Returns the space of the arrays that an agent gets as observations in an environment with this space.
+    """Returns the space of the arrays that an agent observes, given the observation space of its environment.
 
     Raises TypeError for a dictionary that does not have PettingZoo's keys, and for a tuple that contains a space
     other than ``Discrete``.

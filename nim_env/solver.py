@@ -166,8 +166,8 @@ class ExpectedReturns:
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
         """Computes the results of a batch from the moves that both sides make in its positions.
 
-        ``moves`` are the moves of the side itself, or ``None`` if it plays its best moves. ``replies`` are the
-        moves of the other side.
+        ``moves`` are the moves of the side whose results are computed, or ``None`` if it plays its best moves.
+        ``replies`` are the moves of the other side.
         """
         for layer in batch.layers:
             indices = batch.indices[layer]
@@ -188,8 +188,8 @@ class PositionBatch(NamedTuple):
         action_mask: The legal actions, int8 of shape ``(n, n_actions)``.
         next_indices: The index of the position after each action, ``np.intp`` of shape ``(n, n_actions)``; 0 for
             illegal actions.
-        layers: Slices of the batch. Each holds positions with the same number of objects, so moves from these
-            positions lead only to earlier positions.
+        layers: The layers, which are slices of the batch. A layer holds positions with the same number of objects,
+            so moves from these positions lead only to positions in earlier layers.
     """
 
     indices: NDArray[np.intp]
@@ -224,11 +224,11 @@ def _position_batches(board: Board) -> Iterator[PositionBatch]:
 
 
 def best_value(batch: PositionBatch, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
+    """Returns the largest value that a legal move can reach, for each position in one layer of a batch.
 
     Args:
-        batch: The positions.
-        layer: The slice of the batch.
+        batch: The batch of positions.
+        layer: The slice of the batch that is the layer.
         values: The value of every position by its index, shape ``(n_positions,)``.
 
     Returns:
@@ -246,13 +246,13 @@ def expected_value(
     moves: MoveProbabilities,
     illegal_value: float,
 ) -> NDArray[np.float64]:
-    """Returns, for each position of a layer, the mean value of the positions that a player's moves lead to.
+    """Returns the mean of the values that a player's moves reach, for each position in one layer of a batch.
 
     The mean is exactly 1 if all of these values are 1.
 
     Args:
-        batch: The positions.
-        layer: The slice of the batch.
+        batch: The batch of positions.
+        layer: The slice of the batch that is the layer.
         values: The value of every position by its index, shape ``(..., n_positions)``.
         moves: The probabilities of the moves in the batch.
         illegal_value: The value of an illegal action.
