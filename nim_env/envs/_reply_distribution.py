@@ -37,7 +37,7 @@ class ReplyList(NamedTuple):
     Attributes:
         n_slots: The number of slots.
         states: The state of each slot.
-        aliases: The alias of each slot, another state.
+        aliases: The alias of each slot, which is a state too.
         keep: The probability of each slot's state, or ``None`` if all are 1.
     """
 
