@@ -9,7 +9,7 @@ from agents.agent import Agent
 
 
 def check_spaces(agent: Agent, observation_space: Space[Any], action_space: Space[Any]) -> None:
-    """Raises ValueError if the agent was not made for these spaces, which an environment has."""
+    """Raises ValueError if the agent was not made for these spaces of an environment."""
     agent_spaces = agent.observation_space, agent.action_space
     if agent_spaces != (agent_observation_space(observation_space), action_space):
         given = observation_space, action_space
@@ -18,7 +18,7 @@ def check_spaces(agent: Agent, observation_space: Space[Any], action_space: Spac
 
 
 def check_n_players(agent: Agent, n_players: int) -> None:
-    """Raises ValueError if the agent cannot be trained while it plays this many players."""
+    """Raises ValueError if the agent cannot be trained when it plays this number of players at once."""
     name = type(agent).__name__
     if n_players > 1 and not agent.supports_self_play:
         raise ValueError(f"{name} does not learn by self-play; train it against an opponent")

@@ -9,7 +9,7 @@ from gymnasium import Space, spaces
 
 
 def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
-    """Returns the columns of the legal actions in a row of values, in increasing order.
+    """Returns the columns that the legal actions have in a table of action values, in increasing order.
 
     Raises ValueError if the mask has the wrong shape, or if no action is legal and ``may_be_empty`` is False.
     """
@@ -31,7 +31,7 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """Returns the space of the arrays that an agent gets as observations in an environment with this space.
+    """Returns the space of the arrays that an agent observes, given the observation space of its environment.
 
     Raises TypeError for a dictionary that does not have PettingZoo's keys, and for a tuple that contains a space
     other than ``Discrete``.

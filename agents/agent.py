@@ -298,8 +298,8 @@ class Agent(ABC):
         Raises:
             OSError: If the file cannot be written, or if ``path`` is a folder, a pipe or a device.
             TypeError: If a space or an argument of the constructor cannot be written as JSON.
-            ValueError: If the constructor does not accept an argument as it would be saved, for example the
-                current value of a schedule.
+            ValueError: If the constructor refuses an argument with its saved value. The saved value of a schedule,
+                for example, is its current value.
         """
         saving.save(self, path)
 
@@ -307,9 +307,8 @@ class Agent(ABC):
 def load(path: str | os.PathLike[str]) -> Agent:
     """Loads an agent from a file that :meth:`Agent.save` has written.
 
-    The class is named in the file, so ``load`` finds it without being told. If you wrote the class yourself,
-    import its module first. The agent's random generator is restored too, so training can continue where it
-    stopped.
+    The file contains the name of the agent's class. If you wrote the class yourself, import its module first. The
+    agent's random generator is restored too, so training can continue where it stopped.
 
     Args:
         path: The file.

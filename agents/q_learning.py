@@ -80,7 +80,10 @@ class QLearningAgent(TabularAgent):
         self.ties = ties
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:
-        """Chooses the best legal action, or while exploring an ε-greedy one. ``ties`` decides between equals."""
+        """Chooses the best legal action or, if ``explore`` is True, an ε-greedy action.
+
+        While the agent explores, ``ties`` decides between several best actions.
+        """
         legal = legal_columns(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = self._current_value("epsilon") if explore else 0.0
@@ -178,7 +181,7 @@ class QLearningAgent(TabularAgent):
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """Returns the values of ``n`` observations, shape ``(n_actions, n)``; illegal ones are the lowest."""
+        """Returns the values at ``n`` observations, shape ``(n_actions, n)``. Illegal actions have the lowest."""
         values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
@@ -186,7 +189,7 @@ class QLearningAgent(TabularAgent):
 
 
 def _checked_schedule(name: str, value: Any) -> Any:
-    """Returns a function unchanged. Returns a number as a float, if it is between 0 and 1."""
+    """Returns a function unchanged and a number as a float, after checking that it is between 0 and 1."""
     if callable(value):
         return value
     if not isinstance(value, Real):
@@ -226,7 +229,7 @@ def td_update(
 
 @lru_cache(maxsize=1)
 def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns (1 - α)ᵏ and α (1 - α)ᵏ for k below n. Unlike ``**``, products are equal on every processor."""
+    """Returns (1 - α)ᵏ and α (1 - α)ᵏ for k below n. Unlike ``**``, products are the same on every processor."""
     factors = np.full(n, 1.0 - learning_rate)
     factors[0] = 1.0
     powers = factors.cumprod()

@@ -69,7 +69,7 @@ class Table:
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
-        # by the bytes of the observation; in a dense table, a cache for single observations
+        # the row of each observation, by its bytes; for a dense table only a cache, filled by method row
         self._rows: dict[bytes, int] = {}
         n_rows = INITIAL_VALUES // n_actions + 2 if self._dense_shape is None else math.prod(self._dense_shape)
         self.values = np.zeros((n_rows, n_actions))
@@ -182,9 +182,9 @@ class Table:
 class TabularAgent(Agent):
     """The base class of agents that learn in a table, usually Q-values.
 
-    It has the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column for
-    each action, and defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
-    :meth:`agents.Agent.load_state_dict` with it. A subclass defines :meth:`agents.Agent.act` and
+    Its attribute ``table`` is a :class:`agents.tables.Table` with a row for each observation and a column for each
+    action. The class defines :meth:`q_values`, :meth:`agents.Agent.state_dict` and
+    :meth:`agents.Agent.load_state_dict`, which use the table. A subclass defines :meth:`agents.Agent.act` and
     :meth:`agents.Agent.update`. The arguments are the same as for :class:`agents.Agent`.
     """
 

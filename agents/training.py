@@ -153,7 +153,7 @@ def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str,
 def _single_episodes(
     agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
 ) -> EndedEpisodes:
-    """Yields the return and length of one episode after another; ``play`` plays one and learns from it."""
+    """Yields the return and the length of each episode. ``play`` plays an episode and learns from it."""
     learners = _learners(agent)
     while True:
         try:
@@ -166,13 +166,13 @@ def _single_episodes(
 
 
 def _learners(agent: Agent | Mapping[str, Agent]) -> list[Agent]:
-    """Returns the agents that learn, without duplicates."""
+    """Returns the agents that are trained, each of them once."""
     learners = agent.values() if isinstance(agent, Mapping) else [agent]
     return list({id(learner): learner for learner in learners}.values())
 
 
 def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
-    """Plays one episode and learns from it, for one player, or for both if the infos contain ``"to_play"``.
+    """Plays one episode and learns from it. The agent plays both sides if the infos contain ``"to_play"``.
 
     Returns the total reward of the player who moves first, and the number of actions.
     """
@@ -188,7 +188,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     player = info.get(TO_PLAY, 0)
     is_own_turn = agent.bootstraps_from == "own turn"
     pending: dict[Any, tuple[Any, int]] = {}  # each player's last observation and action
-    rewards = [0.0, 0.0]  # each player's, since its last action
+    rewards = [0.0, 0.0]  # the sum of each player's rewards since its last action
     episode_return = 0.0
     length = 0
     is_over = False

@@ -15,14 +15,14 @@ Indices: TypeAlias = NDArray[np.intp]
 Transitions: TypeAlias = list[NDArray[Any]]
 """The arguments of :meth:`agents.Agent.update_batch`, arrays with one row for each transition."""
 EndedEpisodes: TypeAlias = Iterator[tuple[int, Any, Any]]
-"""After each step that ends episodes: how many have ended, their returns and their lengths.
+"""Yields, after each step that ends episodes, the number of these episodes, their returns and their lengths.
 
 In self-play, a return is the total reward of the player who moves first.
 """
 
 
 class Observed(NamedTuple):
-    """Copies of the observations and masks of environments, and the players to move."""
+    """What was observed in several environments: copies of the observations, the masks and the players to move."""
 
     observations: NDArray[Any]
     masks: NDArray[Any]
@@ -33,7 +33,7 @@ class Observed(NamedTuple):
         return Observed(*take_rows(self, envs))
 
     def replaced(self, envs: Indices, new: "Observed") -> "Observed":
-        """Returns a copy in which ``new`` is observed in the environments ``envs``."""
+        """Returns a copy in which the rows of the environments ``envs`` are replaced by ``new``."""
         copies = Observed(*(array.copy() for array in self))
         for array, rows in zip(copies, new, strict=True):
             array[envs] = rows
@@ -48,20 +48,20 @@ class Step(NamedTuple):
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the player who acted
     opponent_rewards: NDArray[np.float64]
-    after: Observed  # where an episode has ended, its last observation, not the first one of the next episode
+    after: Observed  # if an episode has ended, its last observation, not the first of the next
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
-    """Learns from the first ``episodes`` episodes to begin, and yields the returns and lengths as they end."""
+    """Trains the agent on the first ``episodes`` episodes to begin, and yields the result of each as it ends."""
     if type(agent).end_episode is not Agent.end_episode:
         raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
     n_players = 2 if TO_PLAY in infos else 1
     check_n_players(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    is_counted = np.arange(env.num_envs) < episodes  # whether the running episode is one of the first
+    is_counted = np.arange(env.num_envs) < episodes  # whether the current episode is one of the first
     n_begun = env.num_envs
     returns = np.zeros(env.num_envs)
     lengths = np.zeros(env.num_envs, np.int64)
@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the agent's action in each environment, or its first action if it does not act there."""
+    """Returns an action for each environment. One that only starts an episode gets the lowest action."""
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:
@@ -119,7 +119,7 @@ def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """Copies what the environments returned. By default all actions are legal and player 0 is to move."""
+    """Copies what the environments returned. By default, all actions are legal and player 0 is to move."""
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
     n = len(observations)
@@ -144,14 +144,14 @@ def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any
 
 
 def step_transitions(step: Step, envs: Indices) -> Transitions:
-    """Returns the transitions of the environments ``envs`` from an action to the very next observation."""
+    """Returns transitions of the environments ``envs``, each from an action to the very next observation."""
     before, after = step.before, step.after
     arrays = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return take_rows(arrays, envs)
 
 
 def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transitions:
-    """Returns the transitions of self-play from a player's turn to its next turn, or to the end of the episode.
+    """Returns transitions in self-play, from a player's turn to its next turn or to the end of the episode.
 
     For example, with observations o and actions a::
 
@@ -168,7 +168,7 @@ def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transi
     waiting = envs[:0] if last is None else envs[(last.has_acted & ~last.is_over).take(envs)]
     last = step if last is None else last
     terminated = envs[step.terminated.take(envs)]
-    # row i of the last step is row i of both steps together, and row i of this step is row n + i
+    # the rows of both steps, one after the other: row i of this step becomes row n + i
     rows = np.concatenate([waiting, len(step.actions) + terminated])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards

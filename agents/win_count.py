@@ -42,8 +42,8 @@ class WinCountAgent(TabularAgent):
     Args:
         observation_space: The space of the observations; :class:`Agent` describes which spaces are possible.
         action_space: A ``Discrete`` space.
-        cutoff: When the counts of the legal actions at an observation sum to more than this, their minimum less 1
-            is subtracted from each of them, so the smallest is 1 again. Differences between the actions then weigh
+        cutoff: When the counts of the legal actions at an observation sum to more than this, all of them are
+            lowered by the same number, so the smallest is 1 again. Differences between the actions then weigh
             more, so the agent learns faster. The source calls this normalization. ``None`` turns it off.
         seed: The seed of the agent's own random generator.
 
@@ -130,7 +130,10 @@ class WinCountAgent(TabularAgent):
         self._episode.clear()
 
     def _count(self, row: int, column: int, is_win: bool) -> None:
-        """Adds a win or a loss to the counts of an action or of its alternatives, and applies the cutoff."""
+        """Adds 1 to the count of an action after a win, or to the counts of its alternatives after a loss.
+
+        Then it applies the cutoff.
+        """
         legal = self._legal.get(row, range(self.n_actions))
         counts: list[float] = self.table.values[row].tolist()  # each less 1, as the table stores them
         if is_win:

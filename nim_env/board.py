@@ -2,7 +2,8 @@
 
 A *state* is one number that tells the position of a game and how the game began or ended. A position has an index
 (:meth:`NimRules.index`), and in a game in progress the state is this index. A few more numbers stand for games
-that begin or are over. With n positions, the states are:
+that begin or are over. The *mover* is the agent or, in self-play, the player who has just moved. With n positions,
+the states are:
 
 ==============  ===========================================================================================
 1 to n - 1      The game is in progress, and the position has this index. In state n - 1 all heaps are full.
@@ -11,8 +12,6 @@ n               A game begins. All heaps are full, and the opponent may be about
 n + 1           The opponent has taken the last object.
 n + 1 + i       The mover has chosen an illegal action in the position of index i.
 ==============  ===========================================================================================
-
-The *mover* is the agent or, in self-play, the player who has just moved.
 
 A move subtracts a constant from the index of the position (:attr:`NimRules.offsets`), so a step is a subtraction.
 Everything else that an environment returns is a function of the state: the reward, whether the game is over, the
@@ -39,11 +38,11 @@ from nim_env._internal.limits import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
-"""An array of states, or of positions by their indices."""
+"""An array of states, or of indices of positions."""
 
 
 class Board:
-    """The positions and states of one game, and the functions of states that the environments need.
+    """The positions and states of one game. Its methods compute what an environment has to know about a state.
 
     The argument ``states`` of its methods is a Python int or an int64 array of any shape ``(...)``, unless a
     method says otherwise. It is not checked.
@@ -73,7 +72,7 @@ class Board:
         self.new_game = n
         self.opponent_took_last = n + 1
         self._offsets = np.array(rules.offsets, dtype=np.int64)
-        # after the mover's last object, in progress, after the opponent's last object, after an illegal action
+        # if the mover took the last object, in progress, if the opponent took it, after an illegal action
         self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
@@ -101,8 +100,11 @@ class Board:
         return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """Returns the mover's reward, float64 of shape ``(...)``: 0 during a game, -1 after an illegal action."""
-        # the number of these limits that a state exceeds; without the 0, + would be the logical or of bools
+        """Returns the mover's reward in each state, float64 of shape ``(...)``.
+
+        The reward is 0 during a game, and 1 or -1 when the game is over. After an illegal action it is -1.
+        """
+        # the index is the number of these limits that a state exceeds; the 0 turns the bools into integers
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 
     def masks(self, states: States) -> NDArray[np.int8]:
@@ -119,15 +121,15 @@ class Board:
     def next_indices(self, indices: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
         """Returns the indices of the positions after legal actions.
 
-        Without ``actions`` it returns the positions after every action: for indices of shape ``(n, 1)``, indices
-        of shape ``(n, n_actions)``. For an illegal action the number has no meaning.
+        If ``actions`` is left out, ``indices`` must have the shape ``(n, 1)``. The result then has the shape
+        ``(n, n_actions)``, with the index after every action. The numbers for illegal actions have no meaning.
         """
         return indices - self._offsets[actions]
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the state of each game after the mover's action, shape ``(n,)``.
 
-        A game that is over goes to ``new_game``.
+        If a game is over, its next state is ``new_game``.
         """
         indices = self.indices(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
@@ -142,19 +144,18 @@ class Board:
         return np.where(after == 0, self.opponent_took_last, after)
 
     def sample_indices(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Draws the indices of positions uniformly from all except the empty one.
+        """Draws positions uniformly from all except the empty one, and returns their indices.
 
         Returns an int, or int64 of shape ``(size,)`` if ``size`` is given.
         """
         return generator.integers(1, self.n_positions, size)
 
     def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-        """Applies ``function`` to every heap size, and adds up the results of each position's heaps.
+        """Returns, for each position, the sum of ``function(size)`` over its heaps.
 
-        Returns an array of shape ``(n_positions,)``, in the order of the indices.
-
-        For example, ``heap_sums(lambda sizes: sizes)`` is the number of objects in each position. ``function``
-        gets an array of sizes and returns an array of the same shape.
+        The sums have the shape ``(n_positions,)``, in the order of the indices. ``function`` gets an array of heap
+        sizes and returns an array of the same shape. For example, ``heap_sums(lambda sizes: sizes)`` is the number
+        of objects in each position.
         """
         small = np.min_scalar_type(sum(self.rules.heaps))
         sums = np.zeros(1, dtype=small)
@@ -195,9 +196,9 @@ def _from_table(method: Any) -> Any:
 
 
 class TabulatedBoard(Board):
-    """A board for many games at once, which reads functions of states from tables.
+    """A board for many games at once. It looks up the results of its methods in tables.
 
-    A table is made when its function is first called.
+    A table has a row for each state. It is made when its method is first called.
 
     Args:
         rules: The game.
@@ -205,7 +206,7 @@ class TabulatedBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self._tables: dict[Any, NDArray[Any]] = {}  # by the method of Board, with a row for each state
+        self._tables: dict[Any, NDArray[Any]] = {}  # the key is the method of Board
         self._n_actions = rules.n_actions
         self._has_next_states = 2 * rules.n_pairs <= limits.TABULATED_MOVES
 
@@ -215,7 +216,7 @@ class TabulatedBoard(Board):
     masks = _from_table(Board.masks)
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the states after actions, from a table of all states and actions if they are few enough."""
+        """Returns the states after the mover's actions. In a small game they are looked up in a table."""
         if not self._has_next_states:
             return super().next_states(states, actions)
         return self._next_states[states * self._n_actions + actions]
@@ -243,8 +244,8 @@ def _with_last_result(method: Any) -> Any:
 class LargeBoard(Board):
     """A board for many games at once that has too many positions for tables.
 
-    A step of a vector environment needs the heaps and the masks of the same states several times, so the board
-    remembers the last result of each.
+    A step of a vector environment needs the heaps and the masks of the same states several times. So the board
+    remembers the last heaps and the last masks that it has computed.
 
     Args:
         rules: The game.
@@ -252,13 +253,13 @@ class LargeBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self._last: dict[Any, Any] = {}  # the last states and their result, by the method of Board
+        self._last: dict[Any, Any] = {}  # by the method of Board: the last states and their result
 
     heaps = _with_last_result(Board.heaps)
     masks = _with_last_result(Board.masks)
 
 
 def batch_board(rules: NimRules) -> Board:
-    """Returns the board for many games at once, the same object for every call with this game."""
+    """Returns the board for many games at once. All calls with the same rules return the same object."""
     is_small = rules.n_pairs <= limits.TABULATED_PAIRS
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

@@ -66,19 +66,19 @@ class Encoding:
         return f"Encoding({self.space}, {getattr(self.function, '__name__', self.function)})"
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
-        """Returns new observations of positions, heap sizes of shape ``(..., n_heaps)``.
+        """Encodes positions, heap sizes of shape ``(..., n_heaps)``, as observations.
 
-        They have the dtype of the space and the shape ``(..., *space.shape)``. An observation of shape ``()`` is a
-        NumPy number, as Gymnasium expects of observations from ``Discrete``.
+        The observations are a new array with the dtype of the space and the shape ``(..., *space.shape)``. An
+        observation of shape ``()`` is a NumPy number, as Gymnasium expects of observations from ``Discrete``.
         """
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Encodes an array of positions without checking it. The function is allowed to change the array."""
+        """Encodes an array of positions without checking it. The encoding's function may change the array."""
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
-        return self  # copies of an environment share tables of observations, which are kept by encoding
+        return self  # copies of an environment share the tables of observations, whose key is the encoding
 
 
 ObservationLike: TypeAlias = str | Encoding
@@ -106,7 +106,7 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 
 
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
-    """Returns the named encoding of a game that has the given observation space.
+    """Returns the named encoding whose observations have the given space.
 
     It finds the encoding that a saved agent or model was trained on. Raises ValueError if no named encoding has
     this space. Then the agent or model was trained on another game, on a custom encoding, or behind a wrapper.
@@ -123,7 +123,10 @@ def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """Raises ValueError if an encoding returns no elements of its space, or others for a batch than one by one."""
+    """Raises ValueError if a custom encoding does not work.
+
+    Its observations must be in its space, and a batch must give the same observations as single positions.
+    """
     positions = np.array([rules.heaps, [0] * rules.n_heaps])
     batch = np.asarray(encoding.function(positions.copy()))
     alone = np.array([encoding(heaps) for heaps in positions])
@@ -140,7 +143,7 @@ def _check_custom(encoding: Encoding, rules: NimRules) -> None:
 
 
 class _NamedEncoding(Encoding):
-    """An encoding by name for one game. It is pickled by its name, and checks the positions that it gets."""
+    """A named encoding for one game. It checks the positions that it gets. A pickle stores only name and game."""
 
     def __init__(self, name: str, rules: NimRules) -> None:
         super().__init__(*_ENCODINGS[name](rules))
@@ -179,7 +182,7 @@ def _bits(rules: NimRules) -> _SpaceAndFunction:
 
 def _unary(rules: NimRules) -> _SpaceAndFunction:
     heap, object_ = (column[:-1] for column in _columns(rules, lambda start: np.arange(start, -1, -1)))
-    separator = 2 * (object_ == 0)  # the separator after a heap is numbered 0
+    separator = 2 * (object_ == 0)  # the number 0 stands for the separator after a heap
     space = Box(-1.0, 1.0, heap.shape, np.float32)
     return space, lambda heaps: (heaps.take(heap, axis=-1) >= object_) - separator
 
@@ -190,9 +193,10 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns, for each entry of an observation, the heap that it shows and a number that tells what it shows.
+    """Returns the heap that each entry of an observation belongs to, and a number that says what the entry shows.
 
-    ``numbers_of`` returns the numbers of a heap's entries, given the starting size of the heap.
+    ``numbers_of`` maps the starting size of a heap to the numbers of its entries. In the one-hot encoding, for
+    example, these are the sizes that the heap can have.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)

@@ -1,4 +1,4 @@
-"""Nim in OpenSpiel: its game, our players as OpenSpiel policies, and OpenSpiel policies and bots as our players.
+"""Nim in OpenSpiel: its game, and conversions between the players of this package and those of OpenSpiel.
 
 This module needs OpenSpiel (``pip install "nim-env[openspiel]"``), so ``import nim_env`` does not import it.
 """
@@ -23,8 +23,8 @@ except ImportError as error:
         'nim_env.openspiel needs OpenSpiel; run pip install "nim-env[openspiel]"'
     ) from error
 
-_N_HISTORIES = 3  # of each position, at which a policy is queried
-_TOLERANCE = 1e-5  # between a policy's answers at different histories
+_N_HISTORIES = 3  # a policy is queried at this many histories of each position
+_TOLERANCE = 1e-5  # for differences between a policy's answers at these histories
 
 
 def load_game(rules: NimRules) -> Any:
@@ -38,12 +38,12 @@ def load_game(rules: NimRules) -> Any:
 
 
 def _openspiel_actions(rules: NimRules) -> list[int]:
-    """Returns OpenSpiel's number of each of our actions."""
+    """Returns the number that each of our actions has in OpenSpiel."""
     return ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
 
 
 class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no types
-    """A player of :mod:`nim_env.policies` as an OpenSpiel policy, for both sides.
+    """An OpenSpiel policy that plays both sides as a player of :mod:`nim_env.policies` does.
 
     Args:
         rules: The game, without ``max_take``.
@@ -57,9 +57,9 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         self._actions = {number: action for action, number in enumerate(_openspiel_actions(rules))}
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
-        """Returns a dictionary from OpenSpiel's number of each legal action to the probability of the action.
+        """Returns a dictionary with the probability of each legal action.
 
-        The number is ``(count - 1) * n_heaps + heap``.
+        The keys are OpenSpiel's numbers of the actions, ``(count - 1) * n_heaps + heap``.
         """
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # the state is written "(0): 1 3 5 7"
         found = self._player.query(heaps, self._rules.action_mask(heaps), require_same_answer=True).probabilities
@@ -79,8 +79,8 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
       in ``SampledPolicy``.
 
     A policy whose answers differ between histories of the same position, such as a policy of CFR, cannot be a
-    player here. Its exact value in OpenSpiel is ``exploitability.nash_conv(load_game(rules), policy)``, and there
-    :class:`OpenSpielPolicy` provides our players as opponents.
+    player here. Evaluate it in OpenSpiel: ``exploitability.nash_conv(load_game(rules), policy)`` is its exact
+    value, and :class:`OpenSpielPolicy` turns our players into opponents for it.
 
     Args:
         rules: The game that the player plays, without ``max_take``.
@@ -102,7 +102,7 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
     table = masks / masks.sum(axis=1, keepdims=True).clip(1)
     for heaps, row in zip(positions[1:], table[1:], strict=True):
         taken = rules.heaps - heaps
-        if taken.max() > 1 or taken.sum() % 2 in sides:  # otherwise this side is to move after no history
+        if taken.max() > 1 or taken.sum() % 2 in sides:  # otherwise no history ends with this side to move
             found = [player.action_probabilities(histories.to(heaps, sides)) for _ in range(_N_HISTORIES)]
             answers = [[probabilities.get(number, 0.0) for number in numbers] for probabilities in found]
             if np.ptp(answers, axis=0).max() > _TOLERANCE:
@@ -138,9 +138,10 @@ class _RandomHistories:
 
 
 def _sides_of(player: Any, game: Any) -> Sequence[int]:
-    """Returns the sides, 0 and 1, that a policy plays.
+    """Returns the sides that a policy plays: 0, 1 or both.
 
-    Best responses have no ``player_ids``, but they answer only if their side is to move.
+    They are its ``player_ids``. A best response has no such attribute, but it answers only if its side is to move.
+    So it is queried at the start and after the first moves.
     """
     if hasattr(player, "player_ids"):
         return player.player_ids

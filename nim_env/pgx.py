@@ -60,7 +60,7 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         )
 
     def save_svg(self, filename: str | PathLike[str], **options: Any) -> None:
-        """Saves the picture of :meth:`to_svg`, which gets the options, as a file."""
+        """Saves the picture as an SVG file. The options are the arguments of :meth:`to_svg`."""
         Path(filename).write_text(self.to_svg(**options), encoding="utf-8")
 
 
@@ -79,8 +79,8 @@ class Nim(core.Env):  # type: ignore[misc]
     Actions are indices into ``env.rules.moves``. The player who moves first, ``current_player``, is drawn at
     random. When the last object is taken, ``rewards`` is +1 for the winner and −1 for the loser. An illegal action
     ends the game: the player who chose it gets −1 and the other player +1, and the heaps do not change. In a
-    finished game all actions are marked as legal. Both players see the same observation: heap sizes or an
-    index as int32, or the other named encodings as float32.
+    finished game all actions are marked as legal. Both players see the same observation. Heap sizes and indices
+    are int32, and the other named encodings are float32.
 
     Args:
         heaps: The starting heap sizes.

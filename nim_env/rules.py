@@ -279,7 +279,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def heap_name(heap: int) -> str:
-    """Returns the letters of a heap, numbered from 0: A to Z, then AA, AB and so on, as in a spreadsheet."""
+    """Returns the name of a heap: A for heap 0, then B to Z, AA, AB and so on, as in a spreadsheet."""
     name = ""
     while heap >= 0:
         name = chr(ord("A") + heap % 26) + name

@@ -58,7 +58,7 @@ class Solution(UniformPolicy):
         return np.where(self.rules.is_over(heaps), -self.afterstates[0], best)[()]
 
     def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
-        """Returns the best moves, int8 of shape ``(..., n_actions)``; ``action_mask`` is ignored."""
+        """Marks the best moves: int8 ones and zeros of shape ``(..., n_actions)``. The mask is ignored."""
         values = self.q_values(heaps)
         return (values == values.max(axis=-1, keepdims=True)).view(np.int8)
 
@@ -83,7 +83,7 @@ def solve(rules: NimRules, discount: float = 1.0) -> Solution:
     """
     if not 0 <= discount <= 1:
         raise ValueError(f"discount must be between 0 and 1; got {discount}")
-    batches = iter_positions(rules)  # refuses games that are too large
+    batches = iter_positions(rules)  # raises an error if the game is too large
     afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
@@ -92,10 +92,10 @@ def solve(rules: NimRules, discount: float = 1.0) -> Solution:
 
 
 def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Solution:
-    """Returns the best play against a known policy. As a policy the solution is the best response.
+    """Returns the value of every move against a known policy. As a policy, the result is the best response.
 
-    The policy plays the other side. The solution has the value of every move to the player who responds. If the
-    policy draws its moves, the values are expectations.
+    The known policy plays one side, and the best response plays the other. The values are the expected results of
+    the best response.
 
     Args:
         rules: The game.
@@ -124,7 +124,7 @@ class ValuesByOrder(NamedTuple):
 def response_values(
     rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None
 ) -> ValuesByOrder:
-    """Returns the values of all positions to the player of :func:`best_response`.
+    """Returns the values of all positions to a player who plays the best response to a policy.
 
     Args:
         rules: The game.
@@ -132,7 +132,7 @@ def response_values(
         illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
 
     Returns:
-        The values of that player in both orders of moves.
+        The values to that player, both if it goes first and if it goes second.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
@@ -164,10 +164,10 @@ class ExpectedReturns:
         self.going_first = 1.0 + loss - self.going_second
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Adds the results of a batch, which follow from the moves that both sides make in its positions.
+        """Computes the results of a batch from the moves that both sides make in its positions.
 
-        ``moves`` are the moves of the side itself, or ``None`` if it plays its best moves. ``replies`` are the
-        moves of the other side.
+        ``moves`` are the moves of the side whose results are computed, or ``None`` if it plays its best moves.
+        ``replies`` are the moves of the other side.
         """
         for layer in batch.layers:
             indices = batch.indices[layer]
@@ -188,8 +188,8 @@ class PositionBatch(NamedTuple):
         action_mask: The legal actions, int8 of shape ``(n, n_actions)``.
         next_indices: The index of the position after each action, ``np.intp`` of shape ``(n, n_actions)``; 0 for
             illegal actions.
-        layers: Slices of the batch. Each holds positions with the same number of objects, so moves from these
-            positions lead only to earlier positions.
+        layers: The layers, which are slices of the batch. A layer holds positions with the same number of objects,
+            so moves from these positions lead only to positions in earlier layers.
     """
 
     indices: NDArray[np.intp]
@@ -199,15 +199,15 @@ class PositionBatch(NamedTuple):
     layers: list[slice]
 
     def moves_of(self, player: Player) -> MoveProbabilities:
-        """Returns the moves of a player in the positions."""
+        """Returns the probabilities of a player's moves in the positions."""
         return player.query(self.heaps, self.action_mask, require_same_answer=True)
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
-    """Returns an iterator over all positions except the empty one, in batches, positions with fewer objects first.
+    """Returns an iterator over batches of all positions except the empty one.
 
-    Raises ValueError immediately if the game has more than 50 million positions, or more than 10 billion positions
-    times actions.
+    Positions with fewer objects come first. The call itself raises ValueError if the game has more than 50 million
+    positions, or more than 10 billion positions times actions.
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
@@ -224,11 +224,11 @@ def _position_batches(board: Board) -> Iterator[PositionBatch]:
 
 
 def best_value(batch: PositionBatch, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns, for each position of a layer, the largest value among the positions that a legal move leads to.
+    """Returns the largest value that a legal move can reach, for each position in one layer of a batch.
 
     Args:
-        batch: The positions.
-        layer: The slice of the batch.
+        batch: The batch of positions.
+        layer: The slice of the batch that is the layer.
         values: The value of every position by its index, shape ``(n_positions,)``.
 
     Returns:
@@ -246,13 +246,13 @@ def expected_value(
     moves: MoveProbabilities,
     illegal_value: float,
 ) -> NDArray[np.float64]:
-    """Returns, for each position of a layer, the mean value that the moves of a player lead to.
+    """Returns the mean of the values that a player's moves reach, for each position in one layer of a batch.
 
-    It is exactly 1 if all of these values are 1.
+    The mean is exactly 1 if all of these values are 1.
 
     Args:
-        batch: The positions.
-        layer: The slice of the batch.
+        batch: The batch of positions.
+        layer: The slice of the batch that is the layer.
         values: The value of every position by its index, shape ``(..., n_positions)``.
         moves: The probabilities of the moves in the batch.
         illegal_value: The value of an illegal action.

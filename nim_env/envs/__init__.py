@@ -1,6 +1,6 @@
 """The environments: for one game and for many games in Gymnasium's API, and for two players in PettingZoo's.
 
-A step of one game calls, with the module of each part on the right::
+A step of one game makes these calls. The module of each function is on the right::
 
     NimEnv.step                              gym_env
         StepResult.is_legal                  _results: whether the action is legal in the state before
@@ -10,7 +10,7 @@ A step of one game calls, with the module of each part on the right::
         StepResultCache[state]               _results: everything that the step returns
             Board.heaps, Board.rewards, ...  board: at the first visit
 
-A step of many games calls the same with arrays::
+A step of many games makes these calls, with arrays::
 
     NimVectorEnv.step                        vector_env
         Board.next_states                    board: the states after the actions
@@ -25,9 +25,8 @@ A step of many games calls the same with arrays::
         Observations.of                      _results
 
 To understand a reply, begin with ``Replies.draw_batch``. ``FixedReplies`` draws from the same distribution, but
-faster, from lists. An opponent whose policy can change its answers has
-:class:`~nim_env.envs._replies.Replies`, which query it at each move. The AEC environment has no opponent, so a
-step of it only looks up the result of the new state.
+faster, from lists. If a policy can change its answers, :class:`~nim_env.envs._replies.Replies` queries it at each
+move. The AEC environment has no opponent, so its step only looks up the result of the new state.
 
 ``_config`` checks the arguments of all three environments, ``_single_game`` has what the two with a single game
 share, and ``_transitions`` makes the table ``P``.

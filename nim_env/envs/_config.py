@@ -1,4 +1,4 @@
-"""Checks of the arguments that the environments share, of the options of ``reset``, and of actions."""
+"""Checks the arguments that the environments share, the options of ``reset``, and actions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class EnvConfig:
         return "random_player" if self.first_player == "random" else self.first_player or "agent"
 
     def with_opponent(self, opponent: PolicyLike | OpponentPool) -> EnvConfig:
-        """Returns the same options with another opponent."""
+        """Returns the same arguments with another opponent."""
         if self.opponent is None or opponent is None:
             raise ValueError(
                 f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; create a new environment to "
@@ -83,7 +83,7 @@ class EnvConfig:
         return replace(self, opponent=opponent)
 
     def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> EnvConfig:
-        """Returns the options of one episode, in which ``reset_options`` override the arguments.
+        """Returns the arguments for one episode, after ``reset_options`` have replaced some of them.
 
         Raises ValueError if ``reset_options`` has a key that is not ``allowed``, or keys that exclude each other.
         """
@@ -96,10 +96,10 @@ class EnvConfig:
 
 
 def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the indices of the positions ``options["heaps"]``, for the games in which ``is_reset`` is True.
+    """Returns the states in which games start if ``reset`` has the option ``heaps``.
 
-    ``heaps`` has one position for all games or one for each game. Raises ValueError if one of the games would
-    start with empty heaps.
+    The result has one state for each game in which ``is_reset`` is True. ``heaps`` has one position for all games
+    or one for each game. Raises ValueError if it has the wrong shape, or if a game would start with empty heaps.
     """
     indices = np.asarray(rules.index(heaps))
     fits = indices.shape in ((), is_reset.shape)
@@ -125,9 +125,10 @@ def checked_action(action: Any, n_actions: int) -> int:
 
 
 def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Returns the actions of ``n`` games, np.intp of shape ``(n,)``. An ignored one can be any integer.
+    """Returns the actions of ``n`` games, np.intp of shape ``(n,)``.
 
-    Raises InvalidAction if they are not ``n`` integers in the action space.
+    Raises InvalidAction if they are not ``n`` integers in the action space. An action that will be ignored can be
+    any integer.
     """
     array = np.asarray(actions)
     if array.shape != is_ignored.shape or array.dtype.kind not in "iu":

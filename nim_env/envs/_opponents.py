@@ -29,8 +29,8 @@ class Opponent:
     """A policy that plays as the opponent.
 
     Attributes:
-        replies: Its replies.
-        member_number: Its number in its pool, or -1 if it is not from a pool.
+        replies: The policy's replies.
+        member_number: The policy's number in its pool, or -1 if it is not from a pool.
     """
 
     replies: Replies
@@ -42,26 +42,27 @@ class OpponentSampler:
 
     Args:
         board: The board.
-        source: The policy, the pool, or ``None`` in self-play.
+        source: A policy, a pool, or ``None`` in self-play.
         start: How episodes begin, as :mod:`nim_env.envs._reply_distribution` describes.
 
     Attributes:
-        opponents: The opponents that can be drawn, as of the last refresh.
+        opponents: The opponents that can be drawn. :meth:`refresh` updates them.
     """
 
     def __init__(self, board: Board, source: Policy | OpponentPool | None, start: Start) -> None:
         self._board = board
         self._pool = source if isinstance(source, OpponentPool) else None
         self._policy = None if isinstance(source, OpponentPool) else source
-        self._numbers = range(0)  # the numbers of the opponents, as of the last refresh
-        self._start: Start | None = None  # the start of the last refresh
+        self._numbers = range(0)  # the numbers of the opponents at the last refresh
+        self._start: Start | None = None  # the start at the last refresh
         self.opponents: tuple[Opponent, ...] = ()
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates the opponents from the pool, and checks that all opponents can play games with this start.
+        """Updates the opponents from the pool, and checks that all of them can play games with this start.
 
-        Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
+        Raises ValueError if the table of an opponent has an invalid row. Also if an opponent can move first, but
+        each of its opening moves would end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
         if start == self._start and numbers == self._numbers:
@@ -92,9 +93,10 @@ class OpponentSampler:
 
 
 class Roster:
-    """The opponents that a vector environment can have at one time. It does not change.
+    """All opponents of a vector environment at one time. A roster never changes; a new one replaces it.
 
-    The *former* opponents finish the games that they play, and the *current* ones also play the games that begin.
+    The *current* opponents are those that can be drawn for games that begin. The *former* opponents can no longer
+    be drawn, and only finish the games that they are playing.
 
     Args:
         board: The board.
@@ -102,7 +104,7 @@ class Roster:
         current: The opponents of a sampler.
 
     Attributes:
-        board: The argument; so are ``former`` and ``current``.
+        board: The board. ``former`` and ``current`` are attributes too.
         opponents: The former opponents, and then the current ones.
         member_numbers: The number of each opponent in its pool, int64, or -1 if it is not from a pool.
         has_members: Whether an opponent is a member of a pool.
@@ -119,14 +121,17 @@ class Roster:
         self.has_members = bool((self.member_numbers >= 0).any())
         is_single = len(current) == 1 and not former and not self.has_members
         self.only_replies = current[0].replies if is_single else None
-        self._n_lists = board.n_states + len(STARTS)  # of each opponent
-        self._joined_lists: dict[Start, AliasLists | None] = {}  # of all opponents, by start
+        self._n_lists = board.n_states + len(STARTS)  # the number of lists of each opponent
+        self._joined_lists: dict[Start, AliasLists | None] = {}  # the lists of all opponents, for each start
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_joined_lists": {}}  # the lists are made again
+        return {**self.__dict__, "_joined_lists": {}}  # a copy makes the lists again
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
-        """Draws the states after the replies in n games. ``indices`` are their opponents in :attr:`opponents`."""
+        """Draws a reply in each of ``n`` games and returns the states after the replies, shape ``(n,)``.
+
+        ``indices`` holds the index of each game's opponent in :attr:`opponents`.
+        """
         if self.only_replies is not None:
             return self.only_replies.draw_batch(states, start, generator)
         lists = self._lists(start)
@@ -139,9 +144,10 @@ class Roster:
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """Returns the lists of all opponents, one after another.
+        """Returns the lists from which replies are drawn, the lists of one opponent after another.
 
-        The result is ``None`` if the policy of an opponent is queried, or if the lists are too large.
+        Returns ``None`` if an opponent has no lists, because its policy is queried at each move, or if all lists
+        together are too large.
         """
         if start not in self._joined_lists:
             self._joined_lists[start] = self._joined(start)
@@ -158,7 +164,7 @@ class Roster:
 
 
 class GameOpponents(NamedTuple):
-    """The opponent of each game of a vector environment. Methods return a new object.
+    """The opponent of each game of a vector environment. The methods do not change it, but return a new object.
 
     Attributes:
         roster: The opponents that the games can have.
@@ -196,9 +202,9 @@ class GameOpponents(NamedTuple):
         return GameOpponents(roster, indices)
 
     def with_sampler(self, sampler: OpponentSampler) -> GameOpponents:
-        """Returns the same opponents, in a roster whose current opponents are the sampler's.
+        """Returns the same opponents of the games in a new roster.
 
-        Its former opponents are the others that still play a game.
+        Its current opponents are those of the sampler. Its former opponents are the others that still play a game.
         """
         roster = self.roster
         if not roster.former and roster.current is sampler.opponents:
@@ -209,6 +215,6 @@ class GameOpponents(NamedTuple):
             return self
         new = Roster(roster.board, former, sampler.opponents)
         index_of = {opponent: index for index, opponent in enumerate(new.opponents)}
-        # opponents that play no game any more have no new index, and -1 is never taken
+        # an opponent that no longer plays gets the index -1, which is never looked up
         new_indices = np.array([index_of.get(opponent, -1) for opponent in roster.opponents], dtype=np.intp)
         return GameOpponents(new, new_indices.take(self.indices))

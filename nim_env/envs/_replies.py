@@ -55,13 +55,16 @@ class Replies:
         return self.board.full_heaps
 
     def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws the state after the reply in a single game. In the state ``new_game`` it is an opening move."""
+        """Draws a reply in a single game, and returns the state after it.
+
+        In the state ``new_game`` the reply is an opening move.
+        """
         result = results[state]
         weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
         return int(self._distribution.draw(np.int64(state), weights, generator.random()))
 
     def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
-        """Draws the states after the replies in many games, shape ``(n,)``.
+        """Draws a reply in each of many games, and returns the states after the replies, shape ``(n,)``.
 
         A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
         """
@@ -76,7 +79,7 @@ class Replies:
             is_moving |= is_new
         elif start == "random_player":
             is_moving |= is_new & (uniforms >= 0.5)
-            uniforms[is_new] = 2 * uniforms[is_new] - 1  # again uniform for the opponent's move, if it starts
+            uniforms[is_new] = 2 * uniforms[is_new] - 1  # uniform again, for the opponent's opening move
         if self.policy is not None:
             moving = is_moving.nonzero()[0]
             for part in chunks(len(moving), board.rules.n_actions):
@@ -87,10 +90,10 @@ class Replies:
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, drawn from lists. In self-play there are none.
+    """The replies of a fixed policy. They are drawn from lists. In self-play nobody replies.
 
-    A board that is too large for tables is too large for the lists of all states, too. So in many games on such a
-    board, the policy is queried at each move.
+    On a board that is too large for tables, the lists of all states would be too large as well. So a vector
+    environment on such a board queries the policy at each move.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
@@ -145,7 +148,7 @@ class MixtureReplies(Replies):
 
 
 def members_and_weights(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-    """Returns the members and the weights that a mixture has now. Any other policy is its own only member."""
+    """Returns the members and the weights that a mixture has now. Any other policy counts as the only member."""
     return (policy.policies, tuple(policy.weights)) if isinstance(policy, MixturePolicy) else ((policy,), (1.0,))
 
 
@@ -155,7 +158,10 @@ def is_fixed(policy: Any) -> bool:
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """Returns the replies of a policy. Environments with the same board share them if it is fixed or a mixture."""
+    """Returns the replies of a policy.
+
+    If the policy is fixed or a mixture, all environments with the same board share them.
+    """
     if isinstance(policy, MixturePolicy):
         return shared_instance(MixtureReplies, board, policy)
     return shared_instance(FixedReplies, board, policy) if is_fixed(policy) else Replies(board, policy)

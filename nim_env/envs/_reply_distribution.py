@@ -28,13 +28,17 @@ STARTS: tuple[Start, ...] = get_args(Start)
 
 
 class ReplyList(NamedTuple):
-    """The replies in one state in plain Python numbers, from which a single game draws faster.
+    """The states after the possible replies in one state, as a list from which a single game draws fast.
+
+    To draw a state, choose one of the slots uniformly. The result is the slot's state with the probability
+    ``keep``, and otherwise its alias (the alias method, as in :class:`~nim_env._internal.draws.AliasLists`). All
+    numbers are plain Python numbers, which is faster.
 
     Attributes:
-        n_slots: The number of slots, as :class:`~nim_env._internal.draws.AliasLists` describes them.
-        states: The state after the reply of each slot.
-        aliases: The state after the alias of each slot.
-        keep: The probability that the reply of each slot is not replaced by its alias. ``None`` if all are 1.
+        n_slots: The number of slots.
+        states: The state of each slot.
+        aliases: The alias of each slot, which is a state too.
+        keep: The probability of each slot's state, or ``None`` if all are 1.
     """
 
     n_slots: int
@@ -62,7 +66,7 @@ class ReplyDistribution:
         self.is_opening = np.array(board.rules.offsets) != board.full_heaps
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
-        """Returns numbers in proportion to the probabilities of the actions: shape ``(..., n_actions)``.
+        """Returns weights in proportion to the probabilities of the actions, shape ``(..., n_actions)``.
 
         The heap sizes and the action masks of the states are computed if they are not given.
         """
@@ -95,9 +99,9 @@ class ReplyDistribution:
 
 
 class ReplyLists:
-    """For each state, a list of the states after the possible replies, with their probabilities.
+    """Lists from which replies are drawn: each state has a list of the states after the possible replies.
 
-    :class:`~nim_env._internal.draws.AliasLists` explains the lists. They are made when they are first needed.
+    :class:`~nim_env._internal.draws.AliasLists` explains how to draw from them. The lists are made when needed.
     """
 
     def __init__(self, distribution: ReplyDistribution) -> None:
@@ -123,7 +127,7 @@ class ReplyLists:
         return ReplyList(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
 
     def for_start(self, start: Start) -> AliasLists:
-        """Returns a list for every state. The list of ``new_game`` has the first states of episodes.
+        """Returns a list for every state. The list of ``new_game`` has the states in which episodes can begin.
 
         Raises ValueError if that list is empty, since the opponent has no opening move.
         """
@@ -137,7 +141,7 @@ class ReplyLists:
 
     @cached_property
     def all_lists(self) -> AliasLists:
-        """The lists of all states, and then a list for each start, with the first states of episodes."""
+        """The lists of all states. After them, each start has a list of the states in which episodes can begin."""
         board = self._board
         moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
@@ -160,7 +164,7 @@ class ReplyLists:
 
 
 def start_index(board: Board, start: Start) -> int:
-    """Returns the number of the list for a start in :attr:`ReplyLists.all_lists`."""
+    """Returns the index of a start's list in :attr:`ReplyLists.all_lists`."""
     return board.n_states + STARTS.index(start)
 
 

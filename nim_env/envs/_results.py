@@ -63,7 +63,7 @@ class StepResultCache(StateCache[StepResult]):
 
 
 class Observations:
-    """The observations of many states, from a table if the board is small enough for one."""
+    """Provides the observations of many states. On a small board it looks them up in a table."""
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._board = board

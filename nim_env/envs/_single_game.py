@@ -48,7 +48,7 @@ class SingleGame:
         return self._current
 
     def _state_of_start(self, heaps: Any) -> int | None:
-        """Returns the state of the position ``options["heaps"]``, or ``None`` without this option."""
+        """Returns the state in which ``options["heaps"]`` starts a game, or ``None`` without this option."""
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:

@@ -21,7 +21,7 @@ def transitions(rules: NimRules, policy: Policy) -> Transitions:
     """
     limits.check_size(rules.n_pairs, limits.TRANSITION_PAIRS, "positions times actions of P", "use smaller heaps")
     replies = tabulate(rules, policy, np.float64).probabilities
-    last = rules.terminal_reward  # of the player who takes the last object
+    last = rules.terminal_reward  # the reward of the player who takes the last object
 
     def outcomes_of_reply(index: int) -> list[tuple[float, int, float, bool]]:
         """Returns the tuples of :data:`Transitions` if the opponent is to move in the position of this index."""

@@ -158,9 +158,11 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Starts a game with full heaps, or from ``options["heaps"]``, or with ``random_start`` at random.
+        """Starts a game.
 
-        Other options are ignored. ``seed`` determines the random positions of this and later games.
+        The game starts with full heaps. With ``random_start`` it starts from a random position, and with
+        ``options["heaps"]`` from the given one. Other options are ignored. ``seed`` determines the random
+        positions of this and later games.
         """
         start = self._state_of_start((options or {}).get("heaps"))
         self._display.open()

@@ -181,7 +181,7 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
         self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._transitions: Transitions = {}
-        self._transitions_made_for: Any = None  # the members and their weights
+        self._transitions_made_for: Any = None  # the opponent's members and weights
 
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
@@ -211,8 +211,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         state has an entry for every action; an illegal action loses the game. A transition that terminates the
         game leads to state 0.
 
-        The dictionary is created at its first use. It is created again after the opponent has changed, or a member
-        or a weight of the mixture that plays as the opponent. Environments do not share it.
+        The dictionary is created at its first use. It is created again after the opponent has changed. A mixture
+        has also changed if it has a new member or a new weight. Environments do not share the dictionary.
 
         Raises AttributeError, with the reason, if there is no ``P``: if the observation is not ``"index"``, in
         self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a

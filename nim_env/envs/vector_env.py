@@ -29,7 +29,7 @@ from nim_env.rules import NimRules
 
 @dataclass
 class _Games:
-    """The games of the environment: each array has an entry for each of them.
+    """The games of a vector environment. Each array has an entry for each game.
 
     Attributes:
         states: The state of each game, as :mod:`nim_env.board` numbers states.
@@ -120,8 +120,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
       - ``"Disabled"``: you call ``reset(options={"reset_mask": ...})``.
     - ``max_episode_steps=None``: the number of steps after which an episode is truncated. ``None`` or -1 for no
       limit.
-    - ``render_mode=None``: ``"ansi"`` or ``"rgb_array"``. ``render`` returns a text or a picture for each game,
-      without the last moves. There is no ``"human"``, since there is only one window.
+    - ``render_mode=None``: ``"ansi"`` or ``"rgb_array"``. ``render`` returns a text or a picture for each game. It
+      does not show the last moves. There is no ``"human"``, since there is only one window.
 
     A function as the opponent is called with one position at a time, as in the single environment. A policy is
     called with a batch of positions.
@@ -262,7 +262,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return self._observations.of(games.states), rewards, terminated, truncated, infos
 
     def _agent_step(self, games: _Games, actions: Any) -> States:
-        """Returns the states after the agent's actions. A game that was over goes to ``new_game``."""
+        """Returns the states after the agent's actions. If a game was over, its new state is ``new_game``."""
         checked = checked_actions(actions, self.rules.n_actions, games.is_over)
         states = self.board.next_states(games.states, checked)
         if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
@@ -320,7 +320,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return self.board.masks(self._started_games().states)
 
     def render(self) -> tuple[Any, ...]:
-        """Renders each game, without its last moves, in the mode ``render_mode``.
+        """Renders each game in the mode ``render_mode``. The last moves are not shown.
 
         Returns a text for each game, or RGB values, uint8 of shape ``(400, 600, 3)``.
         """

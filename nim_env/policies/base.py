@@ -62,9 +62,10 @@ class PolicyAttributes:
 
 
 def attributes_of(policy: Any) -> PolicyAttributes:
-    """Returns an object with the attributes of any policy, which is the policy itself if it inherits them.
+    """Returns an object that has all the attributes of :class:`PolicyAttributes`, with the values of a policy.
 
-    An agent or somebody's own class can lack some of them, which then have their defaults.
+    If the policy inherits them, this object is the policy itself. An agent or a custom class can lack some of the
+    attributes. In the object they then have their defaults, and ``is_fixed`` is always False.
     """
     if isinstance(policy, PolicyAttributes):
         return policy
@@ -77,7 +78,7 @@ def attributes_of(policy: Any) -> PolicyAttributes:
 
 
 class CompositePolicy(PolicyAttributes):
-    """A policy made from other policies, ``policies``, a list or a tuple."""
+    """A policy made from other policies. Its attribute ``policies`` is a list or a tuple of them."""
 
     policies: Any
 
@@ -96,5 +97,6 @@ def game_of(policy: Any) -> NimRules | None:
 class MixedStrategy:
     """A distribution over policies, one of which is drawn for each game.
 
-    It is not a policy, since its next move depends on the policy that was drawn. Functions of a policy refuse it.
+    It is not a policy, since its next move depends on the policy that was drawn. So functions that
+    need a policy refuse it.
     """

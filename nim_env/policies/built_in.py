@@ -38,7 +38,9 @@ class RandomPolicy(UniformPolicy, is_fixed=True):
 
 @dataclass(frozen=True)
 class TakePolicy(UniformPolicy, is_fixed=True):
-    """Takes ``n`` objects from a non-empty heap drawn uniformly, or as many as are left or allowed.
+    """Takes ``n`` objects from a heap, which it draws uniformly from the non-empty heaps.
+
+    If the heap holds fewer objects, or the rules allow fewer, it takes as many as it can.
 
     Args:
         rules: The game.
@@ -52,7 +54,7 @@ class TakePolicy(UniformPolicy, is_fixed=True):
         object.__setattr__(self, "n", checked_integer("n", self.n, minimum=1))
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """Marks one action for each non-empty heap. The heap sizes alone determine it."""
+        """Marks one action for each non-empty heap. The mask is ignored."""
         limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
         count = np.minimum(self.rules.checked_positions(heaps), limit)
         takes = count[..., self.rules.move_heaps] == self.rules.move_counts

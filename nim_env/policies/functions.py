@@ -1,4 +1,7 @@
-"""Policies made from functions of one position, of batches, of heap sizes, or of the size of the only heap."""
+"""Policies that call a function.
+
+The function takes one position, a batch of positions, a list of heap sizes or, on a board with one heap, its size.
+"""
 
 from __future__ import annotations
 
@@ -45,19 +48,19 @@ class FunctionPolicy(PolicyAttributes):
         answers = self.call_function(observations.copy(), masks.copy())
         actions = self.to_actions(answers)
         rows = np.flatnonzero((actions >= 0) & (actions < masks.shape[1]))
-        rows = rows[masks[rows, actions[rows]] != 0]  # those with a legal answer
+        rows = rows[masks[rows, actions[rows]] != 0]  # the rows with a legal answer
         probabilities = np.zeros(masks.shape)
         probabilities[rows, actions[rows]] = 1.0
         self.fault = self.illegal_answer = None
         if len(rows) < len(masks):
-            row = int(probabilities.any(axis=1).argmin())  # the first without one
+            row = int(probabilities.any(axis=1).argmin())  # the first row without a legal answer
             at = observations[row].tolist()
             self.illegal_answer = answers[row]
             self.fault = f"its function must return {self._expected_answer}; got {self.illegal_answer!r} at {at}"
         return probabilities.reshape(np.shape(action_mask))
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """Returns the function's answers in ``n`` positions."""
+        """Calls the function for each of ``n`` positions and returns its answers."""
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
@@ -84,7 +87,7 @@ class BatchedPolicy(FunctionPolicy):
     _expected_answer = "one legal action, an integer, for each position"
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """Returns the function's answers, for which it is called once."""
+        """Calls the function once, with all positions, and returns its answers."""
         answers = self.function(observations, masks)
         if not isinstance(answers, list | tuple):
             answers = np.atleast_1d(answers)
@@ -116,7 +119,7 @@ class MovesPolicy(FunctionPolicy):
         self.rules = rules
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Returns the function's answers to each list of heap sizes."""
+        """Calls the function for each list of heap sizes and returns its answers."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
     def to_action(self, answer: Any) -> int:
@@ -125,7 +128,7 @@ class MovesPolicy(FunctionPolicy):
 
 
 def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
-    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
+    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. The first heap is 0.
 
     For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
     largest heap.
@@ -146,7 +149,7 @@ class HeapPolicy(FunctionPolicy):
         self.rules = rules
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Returns the function's answers to each heap size. Numbers above the heap size are lowered to it."""
+        """Calls the function for each heap size. Answers above the heap size are lowered to it."""
         sizes = observations[:, 0].tolist()
         answers = [self.function(size) for size in sizes]
         return [

@@ -1,4 +1,4 @@
-"""The player: a policy whose answers are checked, and what its illegal actions do."""
+"""Players: policies whose answers are checked, each with a rule for its illegal actions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gym
 
 
 class MoveProbabilities(NamedTuple):
-    """What a player does in some positions.
+    """The probabilities of a player's moves in some positions.
 
     Attributes:
         probabilities: The probability of each legal action, float64 of shape ``(..., n_actions)``, 0 for illegal
@@ -42,7 +42,7 @@ class MoveProbabilities(NamedTuple):
 
 @dataclass(frozen=True)
 class Player:
-    """A policy together with what its illegal actions do. It does not stand for one of the two sides of a game.
+    """A policy with a rule for its illegal actions. It does not stand for one of the two sides of a game.
 
     With ``illegal_action="raise"``, the policy must return a distribution over the legal actions of each position.
     Anything else raises :class:`InvalidPolicyOutput`.
@@ -60,13 +60,13 @@ class Player:
     def query(
         self, heaps: NDArray[Any], action_mask: NDArray[np.int8], *, require_same_answer: bool = False
     ) -> MoveProbabilities:
-        """Queries the policy in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
+        """Queries the policy in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays.
 
-        With ``require_same_answer``, as exact metrics need it, the policy is queried twice, and two different
-        answers to the same position are an error. Policies whose probabilities cannot differ are queried once.
+        Exact metrics pass ``require_same_answer=True``. Then the policy is queried twice, and answers to the same
+        position that differ are an error. A policy whose answers are fixed or measured is queried only once.
         """
         probabilities = checked_probabilities(self.policy, heaps, action_mask)
-        attributes = attributes_of(self.policy)  # after the query, whose fault it is
+        attributes = attributes_of(self.policy)  # read after the query, which sets the fault
         if require_same_answer and not (attributes.is_fixed or attributes.is_measurement):
             again = checked_probabilities(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
@@ -101,14 +101,14 @@ def checked_probabilities(
             f"{policy!r} must return probabilities of shape {action_mask.shape}, one for each action; "
             f"got {output.dtype} of shape {output.shape} at heaps {heaps.tolist()}"
         )
-    probabilities = output.astype(np.float64, order="C")  # sums over rows round alike in every layout
+    probabilities = output.astype(np.float64, order="C")  # so sums are rounded alike for any layout
     is_right = (probabilities >= 0).all(axis=-1) & (probabilities.sum(axis=-1) - 1 <= _TOLERANCE)
     _refuse(policy, "a negative or undefined probability, or a sum above 1", ~is_right, heaps, probabilities)
     return probabilities
 
 
 def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *answers: NDArray[np.float64]) -> None:
-    """Raises :class:`InvalidPolicyOutput` with the first wrong answer, if one is wrong."""
+    """If any answer is wrong, raises :class:`InvalidPolicyOutput` with the first wrong one."""
     if is_wrong.any():
         rows = " and then ".join(str(answer[is_wrong][0].tolist()) for answer in answers)
         raise InvalidPolicyOutput(f"{policy!r} returned {rows} at heaps {heaps[is_wrong][0].tolist()}: {fault}")

@@ -66,11 +66,11 @@ def tabulate(
 
 
 def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """Converts a dictionary ``{(heap sizes, (heap, count)): value}`` to an array, as ``diagnose`` takes it.
+    """Converts a dictionary ``{(heap sizes, (heap, count)): value}`` to an array that ``diagnose`` accepts.
 
     The array is float64 of shape ``(n_positions, n_actions)``, with a row for each position by its index. Missing
-    pairs get 0, so the values must have started at 0. Raises ValueError or TypeError if a key is not a position
-    and a move of the game.
+    pairs get the value 0, so the dictionary must come from a learner whose values start at 0. Raises ValueError or
+    TypeError if a key is not a position and a move of the game.
     """
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for key, value in table.items():
@@ -86,7 +86,7 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 
 
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
-    """Returns the policy that plays the first of the legal actions with the largest value.
+    """Returns the policy that plays the legal action with the largest value, the first one if there are several.
 
     ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. An action with the
     value NaN is chosen only if no legal action has a number.

@@ -178,7 +178,7 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
 
 
 class _Distribution(NamedTuple):
-    """The probabilities of members, and one list to draw them from."""
+    """The probabilities of members, and a list from which the members are drawn in constant time."""
 
     probabilities: NDArray[np.float64]
     members: AliasLists
@@ -186,11 +186,11 @@ class _Distribution(NamedTuple):
 
 @lru_cache
 def _distribution(weights: tuple[float, ...], n: int) -> _Distribution:
-    """Returns the distribution of ``n`` members."""
+    """Returns the distribution over ``n`` members with these weights."""
     checked = _checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"at least one member must have a positive weight; got weights={checked}")
-    scaled = np.array(checked) / max(checked)  # so that their sum is finite
+    scaled = np.array(checked) / max(checked)  # with a finite sum
     probabilities = scaled / scaled.sum()
     return _Distribution(probabilities, alias_lists(probabilities[None]))
 

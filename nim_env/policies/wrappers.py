@@ -1,4 +1,4 @@
-"""Policies that wrap another one: measured frequencies of its moves, and encoded observations for it."""
+"""Policies that wrap another policy. One measures how often it makes each move; the other encodes what it sees."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from nim_env.rules import NimRules
 
 
 class SampledPolicy(CompositePolicy):
-    """Measures how often a function that draws its moves chooses each action, by calling it ``n`` times.
+    """Measures the probabilities of a function that draws its moves, by calling it ``n`` times in each position.
 
     The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, such as
     expert mastery, is right on average. A maximum over replies, such as exploitability, is too high on average,
-    because a best response also exploits the chance in the sample. Each exact metric makes a new measurement. To
-    use one measurement for several metrics, or for a member of a mixture, pass the result of :func:`tabulate`.
+    because a best response also exploits the random errors of the frequencies.
+
+    Each exact metric makes a new measurement. To use one measurement for several metrics, or for a member of a
+    mixture, pass the result of :func:`tabulate`.
 
     Args:
         rules: The game.
@@ -85,5 +87,5 @@ class EncodedPolicy(CompositePolicy):
         self.rules = getattr(encoding, "rules", None)  # a named encoding has a game
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
-        """Returns the policy's probabilities, shape ``(..., n_actions)``."""
+        """Encodes the positions, and returns the wrapped policy's probabilities, shape ``(..., n_actions)``."""
         return self.policy.action_probabilities(self.encoding(observation), action_mask)

@@ -59,7 +59,7 @@ def as_pixels(view: View) -> NDArray[np.uint8]:
 
 
 def _draw_status(surface: pygame.Surface, view: View) -> None:
-    """Draws who is to move or has won, after the mark of this player."""
+    """Writes who is to move or has won, and draws the mark of this player to the left of the text."""
     status = _text_image(view.status, _STATUS_SIZE, COLORS["ink"])
     left = (FRAME[0] - status.get_width() + _MARK_SPACE) // 2
     surface.blit(status, (left, _STATUS_TOP))
@@ -82,9 +82,10 @@ def _draw_heap(surface: pygame.Surface, view: View, heap: int) -> None:
 
 
 def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
-    """Yields the parts of a heap from the bottom to the top: the first block, the end and the style of each.
+    """Yields groups of blocks of a heap, from the bottom to the top: first block, end and style of each group.
 
-    They are the blocks left, the blocks that each of the last moves has taken, and those taken before.
+    The first group has the blocks that are left. The next ones have the blocks that the last moves have taken, a
+    group for each move. The last group has the blocks that were taken before these moves.
     """
     yield 0, view.heaps[heap], _BLOCK
     for move in view.moves:
@@ -94,7 +95,7 @@ def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
 
 
 def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yields the height above the ground and the height of each block from ``start`` to ``end``, in pixels.
+    """Yields, for each block from ``start`` to ``end``, the place of its lower edge and its height, in pixels.
 
     Large heaps are drawn as bars: if the largest heap starts with more than 50 blocks, all blocks are one bar.
     """

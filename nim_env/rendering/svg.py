@@ -77,7 +77,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     number = mastery.won_positions
     board = str(mastery.rules)
     limits.check_size(number, limits.MAPPED_POSITIONS, f"winning positions of {board}", "use a smaller game")
-    # the best positions come first, and so to the bottom of their columns; NaN, the losing positions, are last
+    # the best positions come first, at the bottom of their columns; the losing positions, which are NaN, come last
     order = np.argsort(-mastery.winning_probabilities, kind="stable")[:number]
     positions = mastery.rules.from_index(order).tolist()
     layout = _layout([sum(heaps) for heaps in positions])
@@ -94,7 +94,10 @@ def position_map(mastery: Mastery, title: str = "") -> str:
 
 
 def _layout(objects: list[int]) -> _Layout:
-    """Chooses the number of blocks per row that makes the blocks largest, given the objects of each position."""
+    """Chooses the number of blocks per row with which the blocks are largest.
+
+    ``objects`` holds the number of objects in each position.
+    """
     columns = range(min(objects), max(objects) + 1)
     column_width = _INNER_WIDTH / len(columns)
     most = max(Counter(objects).values())
@@ -117,7 +120,7 @@ def _n_rows(n_blocks: int, per_row: int) -> int:
 
 
 def _start(layout: _Layout, name: str, share: str) -> str:
-    """Draws the background, after the opening tag, the title for screen readers and the styles."""
+    """Returns the start of the file: opening tag, title for screen readers, styles and background."""
     top = layout.top
     height = _FOOTER_HEIGHT - top
     light, dark = _classes(COLORS), _classes(DARK_COLORS)

@@ -22,7 +22,7 @@ class Move(NamedTuple):
 
 
 class View(NamedTuple):
-    """Everything that is drawn of a game.
+    """Everything that a picture of a game shows.
 
     Attributes:
         heaps: The heap sizes.
@@ -88,8 +88,8 @@ def view_of(
         to_play: The player to move, 0 or 1, or ``None`` if the agent plays against an opponent.
         is_over: Whether the game is over.
         mover_won: Whether the mover has won: the agent or, with two players, the one who moved last.
-        last_positions: The heap sizes before the mover's last move, followed by those between this move and the
-            opponent's reply if there was one. A move that changed no heap is left out.
+        last_positions: The heap sizes before the mover's last move. If the opponent has replied, the heap sizes
+            between the move and the reply follow. A move that changed no heap is left out of the view.
 
     Returns:
         The view.

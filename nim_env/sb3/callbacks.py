@@ -13,7 +13,7 @@ from nim_env.sb3.models import ModelPolicy
 
 
 class EvaluationCallback(BaseCallback):
-    """Evaluates the model exactly at intervals, and logs the metrics of :func:`nim_env.evaluation.report`.
+    """Evaluates the model at intervals, and logs the exact metrics of :func:`nim_env.evaluation.report`.
 
     For example::
 

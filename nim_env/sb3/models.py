@@ -27,8 +27,8 @@ from nim_env.evaluation import ValueFunction
 from nim_env.policies import Policy, PolicyAttributes, tabulate
 from nim_env.rules import NimRules
 
-# How to get the scores of all actions from a network, by an attribute that only networks of this kind have: an
-# actor with a critic, the networks of DQN and of QRDQN, and the policy of ARS.
+# How each kind of network gives scores to all actions. The key is an attribute that only networks of this kind
+# have. The kinds are an actor with a critic, the network of DQN, the network of QRDQN, and the policy of ARS.
 _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
     "get_distribution": lambda network, observations: network.get_distribution(observations).distribution.logits,
     "q_net": lambda network, observations: network.q_net(observations),
@@ -59,7 +59,7 @@ class ModelPolicy(PolicyAttributes):
     Args:
         model: The model. The policy changes as the model is trained; :meth:`snapshot` returns a policy that does
             not.
-        env: The environment that the model was trained in, or one like it, for its rules and its encoding: a
+        env: The environment that the model was trained in, or one with the same rules and encoding. It can be a
             Gymnasium environment, a vector environment or a ``VecEnv``.
         deterministic: Whether an actor-critic model plays its most probable legal action instead of drawing.
         use_masking: Whether illegal actions are masked. They are by default, since an opponent must not choose an
@@ -136,14 +136,14 @@ class ModelPolicy(PolicyAttributes):
 
     @property
     def behavior_policy(self) -> Policy | None:
-        """The policy of the training, which the critic evaluates, or ``None`` if the algorithm has no critic.
+        """The policy that the model plays in training, or ``None`` if the algorithm has no critic.
 
-        A critic estimates the return of the actor as it explores in training. So this policy draws from the
-        softmax, even if ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose
-        illegal actions. They lose the game, so each of them contributes -1 to the value of a position.
+        The critic estimates the returns of this policy. It explores, so it draws from the softmax even if
+        ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose illegal actions.
+        They lose the game, so each of them contributes -1 to the value of a position.
 
-        In a table of ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``, the probability missing
-        from 1 in a row is the probability of the illegal actions.
+        Its table is ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``. If a row sums to less
+        than 1, the missing probability is the probability of illegal actions.
         """
         if not self._is_actor_critic:
             return None
@@ -175,7 +175,7 @@ class ModelPolicy(PolicyAttributes):
         return copied
 
     def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
-        """Returns ``function(network, observations)`` for positions, whose leading dimensions are flattened."""
+        """Encodes positions, and returns ``function(network, observations)``. Leading dimensions are flattened."""
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         with torch.no_grad():
@@ -194,9 +194,9 @@ def _check_no_normalization(model: BaseAlgorithm, env: Any) -> None:
 
 
 def _scored_by(model: BaseAlgorithm) -> str:
-    """Returns the attribute of the model's network that decides how it scores actions, a key of ``_SCORES``.
+    """Returns the key of ``_SCORES`` for a model, which is an attribute that its network has.
 
-    Raises TypeError if the network has none of them or is recurrent.
+    Raises TypeError if the network has none of these attributes or is recurrent.
     """
     found = [attribute for attribute in _SCORES if hasattr(model.policy, attribute)]
     if not found or isinstance(model, RecurrentPPO):
@@ -209,8 +209,8 @@ def _scored_by(model: BaseAlgorithm) -> str:
 def load_model(path: str | Path) -> BaseAlgorithm:
     """Loads a saved model of any algorithm with discrete actions, for prediction on the CPU.
 
-    The class of the policy in the file decides on the algorithm. A2C and TRPO have the same policy class as PPO,
-    so their models are loaded as PPO. To continue training, load such a model by its own class.
+    The algorithm is found from the class of the policy in the file. A2C and TRPO have the same policy class as
+    PPO, so their models are loaded as PPO. To continue training, load such a model with its own algorithm.
 
     Raises ValueError if the file has no model with discrete actions. A model's file contains pickles, which can
     run any code, so load only files that you trust.

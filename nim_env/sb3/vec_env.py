@@ -90,11 +90,11 @@ class NimVecEnv(VecEnv):
     ) -> None:
         """Puts the last infos of the episodes that have just ended into the list, as ``DummyVecEnv`` does.
 
-        The infos that they replace, of the episodes that have just begun, become the ``reset_infos``.
+        The infos that they replace belong to the episodes that have just begun, and become the ``reset_infos``.
         """
         final = infos["final_info"]
         ended = infos["_final_info"].nonzero()[0]
-        masks = [self._finished_mask] * len(ended)  # of all ones, which is faster than a row for each
+        masks = [self._finished_mask] * len(ended)  # all ones; sharing one array is faster
         if has_truncated:
             masks = _read_only_rows(final["action_mask"][ended])
         final_infos = _list_infos(masks, final, ended)
@@ -167,13 +167,16 @@ class NimVecEnv(VecEnv):
 
 
 def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
-    """Returns the rows of masks, which it makes read-only."""
+    """Makes the masks read-only, and returns a list of their rows."""
     masks.flags.writeable = False
     return list(masks)
 
 
 def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
-    """Turns the infos of a vector environment into one dictionary for each of ``envs``, whose masks are given."""
+    """Turns the infos of a vector environment into a list with one dictionary for each of ``envs``.
+
+    ``masks`` has the action mask of each.
+    """
     listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
     for name in ("to_play", "opponent"):
         if name in infos:
