@@ -39,7 +39,8 @@ _FORM = 'It is your turn. End your answer with a line of the form "Move: X N", w
 _THOUGHT = re.compile(
     r"[<\[◁](/)?(?:\w+:)?(?:think|thinking|thought|reasoning)[>\]▷]|<\|channel\|>(final)?", re.IGNORECASE
 )
-# Tags and LaTeX commands are removed from an answer. Marks of Markdown and quotes can surround the parts of a move.
+# Tags and LaTeX commands are removed from an answer. Marks of Markdown and quotes can surround the parts of a
+# move.
 _TAG = re.compile(r"</?(?:answer|s)>|<\|\w*\|>")
 _LATEX = re.compile(r"\\(?:boxed|fbox|quad|(?:text|math)[a-z]*|[()\[\],; ])")
 _MARKUP = r"""[\s*_`${}()\[\]<>|"'“”]"""

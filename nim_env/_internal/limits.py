@@ -45,8 +45,8 @@ million. A larger board computes masks, positions and rewards at each step."""
 
 TABULATED_MOVES = 2**20
 """The maximum of states times actions of the table of moves. A larger table does not fit in the processor's cache,
-and a look-up in it is slower than the computation. Above the limit, moves are computed. ``NimVecEnv`` keeps one array object for
-the mask of each state up to this number of positions times actions, for the same reason."""
+and a look-up in it is slower than the computation. Above the limit, moves are computed. ``NimVecEnv`` keeps one
+array object for the mask of each state up to this number of positions times actions, for the same reason."""
 
 TABULATED_NUMBERS = 2**22
 """The maximum of positions times numbers per observation in the table of observations, which takes at most 64 MB.
@@ -78,8 +78,8 @@ POLICY_PAIRS = 50_000_000
 
 PREPARED_REPLIES = 2**14
 """The maximum of positions times actions of a board for which a single game prepares the opponent's replies in all
-states at its first step. This takes about a millisecond. On larger boards, the replies in a state are prepared when
-it is first visited."""
+states at its first step. This takes about a millisecond. On larger boards, the replies in a state are prepared
+when it is first visited."""
 
 SNAPSHOT_PAIRS = 2_000_000
 """The maximum of positions times actions of a network's snapshot that is stored as a table of float32, 8 MB. In
@@ -90,8 +90,8 @@ MAPPED_POSITIONS = 1_000
 refuses more, since the blocks would be too small."""
 
 SWEPT_POSITIONS = 50_000_000
-"""The maximum number of positions in a sweep of the solver, which keeps about 24 bytes for each: 1.2 GB. The solver
-refuses more."""
+"""The maximum number of positions in a sweep of the solver, which keeps about 24 bytes for each: 1.2 GB. The
+solver refuses more."""
 
 REPORTED_POSITIONS = 10_000_000
 """The maximum number of positions in a report, which keeps about 120 bytes for each: 1.2 GB. ``evaluation.report``
@@ -102,8 +102,8 @@ SWEPT_PAIRS = 10_000_000_000
 slow policy. The solver refuses more."""
 
 MOVES_FROM_BELIEFS = 100_000_000
-"""The maximum of moves times actions in the search for a best response to a mixed strategy. At this size the search
-takes seconds and a gigabyte. ``mixed_exploitability`` refuses more."""
+"""The maximum of moves times actions in the search for a best response to a mixed strategy. At this size the
+search takes seconds and a gigabyte. ``mixed_exploitability`` refuses more."""
 
 
 def check_size(number: int, limit: int, what: str, remedy: str) -> None:
