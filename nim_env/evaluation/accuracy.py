@@ -94,11 +94,12 @@ class MasterySweep:
         self._winning_probabilities = np.full(rules.n_positions, np.nan)
         self._illegal_probabilities = np.full(rules.n_positions, np.nan)
         self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
-        # whether the policy can be beaten if it moves first in a winning position, or second in a losing one
+        # for each position, whether the policy can be beaten from there: as the first player if the position is
+        # winning, as the second player if it is losing
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Adds the policy's moves in a batch. The batches must come in the order of :func:`iter_positions`."""
+        """Adds the policy's moves in a batch. Batches must be added in the order of :func:`iter_positions`."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         probabilities = winning_move_probabilities(moves, is_winning)
@@ -113,7 +114,7 @@ class MasterySweep:
             self._is_beaten[batch.indices[layer]] = has_mistake[layer] | is_beaten.any(axis=1)
 
     def result(self) -> Mastery:
-        """Returns the result, after all batches were added."""
+        """Returns the mastery. All batches must have been added before."""
         is_won = ~np.isnan(self._winning_probabilities)
         n_won = int(is_won.sum())
         won = (
