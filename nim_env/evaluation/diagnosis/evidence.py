@@ -170,9 +170,9 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
         n_against: The number of values that only Bellman's equation can have made.
 
     Returns:
-        Whether nearly all of these values speak for the bug, and whether they are enough. If the initial value is
-        not between the two rewards, the range of a target is only approximate when the opponent draws its replies.
-        The proof then needs as many values as :func:`min_contradictions` says.
+        Whether the bug can have made enough of these values, and nearly all of them. If the opponent draws its
+        replies, ranges are only approximate. An initial value that is not between the two rewards is then an end
+        of a range, and the proof needs as many values as :func:`min_contradictions` says.
     """
     is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
     min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
