@@ -157,7 +157,7 @@ def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Judgment:
 
 
 def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]]) -> TabularPolicy:
-    """Returns a player that moves as often as the answers say.
+    """Returns a player that makes each move as often as the answers of a language model do.
 
     The probability of a move is its share of the answers in the position. Answers without a legal move count too,
     so the probabilities may sum to less than 1. In a position without answers, all of them are 0.

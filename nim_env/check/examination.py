@@ -268,12 +268,12 @@ def _starts_from_0(values: NDArray[Any]) -> str:
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """Returns the heap sizes of the marked position with the fewest objects."""
+    """Returns the heap sizes of the position with the fewest objects, of those marked in ``is_position``."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
 
 def _count_in_words(is_position: NDArray[np.bool_]) -> str:
-    """Returns the number of marked positions in words, such as "3 positions"."""
+    """Returns how many positions ``is_position`` marks, such as "3 positions"."""
     n = int(is_position.sum())
     return "1 position" if n == 1 else f"{n} positions"
 

@@ -368,7 +368,7 @@ def _questions(generator: random.Random) -> list[_Question]:
 
 
 def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
-    """Replaces all values of a player by a table, and if asked its ``get_q_value`` by a correct one."""
+    """Replaces the values of a player by a table. If asked, replaces its ``get_q_value`` by a correct one."""
     _attempt(setattr, player, "q", copy.copy(player.q))  # of the same type; a table of the class would be shared
     if is_corrected:
         _attempt(setattr, player, "get_q_value", lambda state, action: _stored_value(player, state, action))
@@ -408,7 +408,7 @@ def _has_table_of_course(make_player: Callable[[], Any]) -> bool:
 def _has_another_table(player: Any) -> bool:
     """Returns whether a player stores its values elsewhere than in ``q`` with the keys of the course.
 
-    This is the case if nothing is at the key after an update, but ``get_q_value`` finds the updated value.
+    This is the case if ``get_q_value`` finds the new value after an update, but there is none at the key.
     """
     state, action = [1, 0, 5, 2], (2, 1)  # neither sorted up nor down
     _give_table(player, {})

@@ -36,7 +36,8 @@ class Mastery:
         champion: Champion mastery: whether the policy wins every game from the full heaps against every opponent.
             It moves first if the full heaps are a winning position, and second if they are a losing one.
         won_positions: The number of winning positions. The empty position does not count.
-        mistake_indices: The indices of the mistakes in ascending order, ``np.intp`` of shape ``(k,)``.
+        mistake_indices: The indices of the positions in :attr:`mistakes` in ascending order, ``np.intp`` of shape
+            ``(k,)``.
         winning_probabilities: The probability of a winning move in each winning position by its index, float64 of
             shape ``(n_positions,)``. It is NaN in all other positions.
         illegal_probabilities: The probability of an illegal action in each position by its index, float64 of shape

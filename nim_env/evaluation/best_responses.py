@@ -149,7 +149,7 @@ class _BeliefSearch:
         self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(self, positions: NDArray[np.intp]) -> _Moves:
-        """Returns all moves of the response. It holds belief i in ``positions[i]``, an array of shape ``(B,)``."""
+        """Returns all moves of the response in B beliefs, given the position of each, shape ``(B,)``."""
         rows, actions = self._mask[positions].nonzero()
         return _Moves(rows, self._after(positions[rows], actions))
 

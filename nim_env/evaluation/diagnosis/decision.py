@@ -38,7 +38,7 @@ def diagnose(
         print(diagnosis.verdict)
 
     Anything that you do not pass about the training is inferred from the values if possible. If a verdict depends
-    on something that they do not show, it says which argument decides.
+    on something that the values do not show, it says which argument to pass.
 
     The values of a network can start anywhere, so no initial value helps to judge them. A network is recognized by
     its entries for illegal actions, which are not all equal. Games of more than 50,000 positions are judged by the
@@ -101,8 +101,8 @@ def diagnose(
 def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
     """Decides whether the values show a correct learner under the first assumptions or under others, or a bug.
 
-    The first of these steps that finds something ends the diagnosis. ``not_passed`` are the arguments of
-    :func:`diagnose` that the user did not pass. Only these are varied for the other assumptions.
+    The steps are made in order, and the first that finds something ends the diagnosis. ``not_passed`` are the
+    arguments of :func:`diagnose` that the user did not pass. Only these are varied for the other assumptions.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early
@@ -151,7 +151,7 @@ def _settled(case: Case) -> Diagnosis | None:
 def _plays_perfectly(case: Case) -> Diagnosis | None:
     """Returns the diagnosis that every move is right, or ``None`` if one is wrong.
 
-    The move is the one with the largest value, and the first of them if there are several.
+    The player is assumed to make the move with the largest value, and the first of them if there are several.
     """
     pairs = case.pairs
     can_win = pairs.sums(pairs.wins)[pairs.row] > 0

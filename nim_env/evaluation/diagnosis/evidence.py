@@ -162,7 +162,7 @@ def is_proven(case: Case, bug: Bug) -> bool:
 
 
 def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
-    """Returns whether the first proof holds: only the bug can have made these values.
+    """Returns whether the first proof of :func:`is_proven` holds: only the bug can have made these values.
 
     Args:
         case: The case.
@@ -170,7 +170,7 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
         n_against: The number of values that only Bellman's equation can have made.
 
     Returns:
-        Whether the bug can have made enough of these values, and nearly all of them. If the opponent draws its
+        Whether enough of these values, and nearly all of them, are evidence for the bug. If the opponent draws its
         replies, ranges are only approximate. An initial value that is not between the two rewards is then an end
         of a range, and the proof needs as many values as :func:`min_contradictions` says.
     """
@@ -180,7 +180,7 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
 
 
 def _explains_nearly_all(case: Case, bug: Target) -> bool:
-    """Returns whether the second proof holds: the bug explains nearly all values, and nearly all lie nearer to it.
+    """Returns whether the second proof of :func:`is_proven` holds: the bug explains nearly all values.
 
     From an initial value other than 0, a value may pass the target of the bug on its way to Bellman's target. Such
     a value does not count as evidence for the bug.
@@ -195,7 +195,7 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
 
 
 def _avoids_bellman(case: Case, bug: Target) -> bool:
-    """Returns whether the third proof holds: no value has gone where only Bellman's equation leads.
+    """Returns whether the third proof of :func:`is_proven` holds: no value went where only Bellman's leads.
 
     A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never moves it. The
     proof needs so many telling values that they cannot all have stayed there by chance. How probable this is
@@ -269,9 +269,9 @@ def first_witness(case: Case) -> Witness | None:
 
 
 def _witness(case: Case, pair: int) -> Witness:
-    """Makes the witness of a value and its nearest target. ``pair`` is the number of its legal action.
+    """Makes a witness of a position and an action, given the number of this pair.
 
-    The witness has the units in which the user gave the values.
+    The value and the nearest of its targets are in the units in which the user gave the values.
     """
     pairs, unit, value = case.pairs, case.assumptions.unit, float(case.values[pair])
     means = (float(target.mean[pair]) + 0.0 for target in case.targets)  # without a negative zero

@@ -93,11 +93,11 @@ class Pairs:
         return np.where(self.is_last, at_end, of_rows[self.next_row])
 
     def sums(self, of_pairs: NDArray[Any]) -> Floats:
-        """Sums the entries of the legal actions in each position. The result has the shape ``(N,)``."""
+        """Sums the entries of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``."""
         return np.bincount(self.row, of_pairs, len(self.indices)).astype(np.float64)
 
     def maxima(self, of_pairs: Floats) -> Floats:
-        """Returns the largest entry of the legal actions in each position, shape ``(N,)``. The empty one has 0."""
+        """Finds the largest entry of the pairs in each position, or 0 in the empty one: from ``(P,)`` to ``(N,)``."""
         found = np.full(len(self.indices), -np.inf)
         np.maximum.at(found, self.row, of_pairs)
         found[0] = 0

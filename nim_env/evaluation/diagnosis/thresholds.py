@@ -15,7 +15,7 @@ MIN_COUNT = 3
 """Fewer values than this prove nothing. A definition."""
 
 MAX_VALUE = 1.1
-"""A larger value is out of range. A mean of returns of at most 1 is at most 1 by a theorem; the rest allows for a
+"""A larger value is out of range. By a theorem, a mean of returns is at most 1 if they are. The rest allows for a
 small cost per step."""
 
 NEAR = 0.1
@@ -27,12 +27,12 @@ APART = 0.2
 definition."""
 
 SAME_REWARD = 0.01
-"""Last moves have one reward if they differ by no more than this fraction of it. On their way from 0 they differ
-by more, since they have had different numbers of updates."""
+"""Last moves show one reward if their values differ by no more than this fraction of it. On their way from 0 the
+values differ by more, since they have had different numbers of updates."""
 
 FAR_LARGER = 10_000
-"""A last move has a future, and not only a reward, if its value is this many times larger than the rewards. A
-definition."""
+"""If the value of a last move is this many times larger than the rewards, the learner adds a future return to its
+reward. A definition."""
 
 NOISE = 0.5
 """The fraction of a sample's standard deviation by which a settled value may miss its target. A learning rate of

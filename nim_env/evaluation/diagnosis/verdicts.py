@@ -62,7 +62,7 @@ def other_initial(in_table: float, given: float) -> Diagnosis:
 
 
 def future_at_end(future: float) -> Diagnosis:
-    """Says that a future is added to the last reward."""
+    """Says that the learner adds a future return to the last reward."""
     return bug(f"a finished game has a future of {future:.3g} instead of 0", findings.FUTURE_AT_END)
 
 
@@ -107,7 +107,7 @@ def other_reward(furthest: float) -> Diagnosis:
 
 
 def wrong_sign(is_opponents_reward: bool) -> Diagnosis:
-    """Says that the values of all last moves have moved away from their reward, perhaps to the opponent's."""
+    """Says that the values of all last moves have moved away from their reward, perhaps toward the opponent's."""
     text = "last moves have the wrong sign"
     if is_opponents_reward:
         return bug(f"{findings.KNOWN_BUGS[findings.OPPONENTS_REWARD]}: {text}", findings.OPPONENTS_REWARD)
