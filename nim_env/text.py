@@ -34,13 +34,12 @@ _PROMPTS = {
     "person makes one number smaller, by 1 or more{limit}, but not below 0. Who makes all numbers 0 {result}.",
 }
 _FORM = 'It is your turn. End your answer with a line of the form "Move: X N", which takes N from X.'
-# The tags around a chain of thought, and the channel marks of the harmony format. A mark that ends the
-# thought matches one of the groups.
+# The tags around a chain of thought, and the channel marks of the harmony format. If a mark ends the thought, one
+# of the groups matches.
 _THOUGHT = re.compile(
     r"[<\[◁](/)?(?:\w+:)?(?:think|thinking|thought|reasoning)[>\]▷]|<\|channel\|>(final)?", re.IGNORECASE
 )
-# Tags and LaTeX commands are removed from an answer. Marks of Markdown and quotes can surround the parts of a
-# move.
+# Tags and LaTeX commands are removed from an answer. Markdown and quotes can surround the parts of a move.
 _TAG = re.compile(r"</?(?:answer|s)>|<\|\w*\|>")
 _LATEX = re.compile(r"\\(?:boxed|fbox|quad|(?:text|math)[a-z]*|[()\[\],; ])")
 _MARKUP = r"""[\s*_`${}()\[\]<>|"'“”]"""

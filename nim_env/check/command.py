@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     if options.json is not None:
         try:
-            options.json.open("a").close()  # an error now instead of after all players were judged
+            options.json.open("a").close()  # so an error comes now, not after all players were judged
         except OSError as error:
             parser().error(f"--json needs a file that can be written: {error}")
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so the child processes are ended too

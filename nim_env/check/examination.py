@@ -44,7 +44,7 @@ def examine(name: str, options: Options) -> Entry:
         OSError: If a file cannot be read or written.
     """
     rules = options.rules
-    by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
+    by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # raises if too large
     player = _load_seeded(name, options, options.episodes)
     faults = _faults(player, name, options)
     with running_code_of(name, "when it plays"):

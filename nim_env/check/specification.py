@@ -369,10 +369,10 @@ def _questions(generator: random.Random) -> list[_Question]:
 
 def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
     """Replaces the values of a player by a table. If asked, replaces its ``get_q_value`` by a correct one."""
-    _attempt(setattr, player, "q", copy.copy(player.q))  # of the same type; a table of the class would be shared
+    _attempt(setattr, player, "q", copy.copy(player.q))  # since a table of the class would be shared
     if is_corrected:
         _attempt(setattr, player, "get_q_value", lambda state, action: _stored_value(player, state, action))
-    player.q.update({**dict.fromkeys(player.q, 0), **table})  # a player can start with all pairs and rely on them
+    player.q.update({**dict.fromkeys(player.q, 0), **table})  # a player can start with all keys and rely on them
 
 
 def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:

@@ -164,7 +164,7 @@ def q_table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
         TypeError: If a key or a value has another form.
         ValueError: If a key does not have a position and a move of the game.
     """
-    known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has more keys
+    known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has added 0s
     q_values = policies.q_values_of(rules, known)
     positions = {rules.heaps, *(tuple(heaps) for heaps, _ in known)}
     if rules.n_heaps == 1 or len(positions) == 1 or any(list(heaps) != sorted(heaps) for heaps in positions):

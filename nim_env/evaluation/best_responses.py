@@ -136,7 +136,7 @@ class _BeliefSearch:
     def __init__(self, rules: NimRules, players: Sequence[Player]) -> None:
         self.board = Board(rules)
         self._mask = rules.action_mask(rules.all_positions())
-        # the probability of each winning move and of any other answer, by position and policy
+        # for each position and policy: the probability of each winning move, and of all other answers together
         self._winning = np.zeros((rules.n_positions, rules.n_actions, len(players)))
         self._losing = np.zeros((rules.n_positions, len(players)))
         heaps = rules.all_positions()[1:]

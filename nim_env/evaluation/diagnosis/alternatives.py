@@ -105,8 +105,7 @@ def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
     ``case`` has the first assumptions, and ``other`` has the other ones. ``suspected`` are the names of the bugs
     that are suspected under the first assumptions.
     """
-    # If the opponent draws its replies, ranges are only approximate, and a correct learner can have values
-    # outside.
+    # If the opponent draws its replies, ranges are approximate, so values of a correct learner can lie outside.
     draws = other.learner.opponent_draws
     max_share = 1 - thresholds.MIN_EXPLAINED if draws else thresholds.MAX_CONTRADICTING
     if evidence.contradicts(other, other.targets).sum() > max_share * other.is_trained.sum():

@@ -107,8 +107,7 @@ class Case:
         position are. Bool of shape ``(P,)``.
         """
         is_complete = self._n_trained == self.pairs.n_legal
-        # row 0 is the empty position: last moves must have been updated if all of them still have the initial
-        # value
+        # row 0 is the empty position: last moves must have been updated if all of them have the initial value
         is_complete[0] = not self.is_trained[self.pairs.is_last].any()
         return self.is_trained | (is_complete[self.pairs.next_row] & self._is_visited)
 

@@ -55,7 +55,7 @@ def reward_size(learner: Learner) -> float:
         return 1.0
     size = float(np.median(last))
     agrees = (np.abs(last - size) <= thresholds.SAME_REWARD * size).all()
-    # the largest value is a reward; if others are larger, last moves of a small value are on their way from 0
+    # if other values are larger than those of last moves, the last moves are still on their way from 0
     is_largest = learner.largest_value(Assumptions()) <= thresholds.MAX_VALUE * size
     is_other = size > 1 + thresholds.NEAR or (0 < size < 1 - thresholds.NEAR and is_largest)
     return size if agrees and is_other else 1.0

@@ -97,7 +97,10 @@ class Pairs:
         return np.bincount(self.row, of_pairs, len(self.indices)).astype(np.float64)
 
     def maxima(self, of_pairs: Floats) -> Floats:
-        """Finds the largest entry of the pairs in each position, or 0 in the empty one: from ``(P,)`` to ``(N,)``."""
+        """Finds the largest entry of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``.
+
+        It is 0 in the empty position.
+        """
         found = np.full(len(self.indices), -np.inf)
         np.maximum.at(found, self.row, of_pairs)
         found[0] = 0

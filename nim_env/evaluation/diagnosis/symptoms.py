@@ -105,7 +105,7 @@ def _values_of_both_signs(case: Case) -> Diagnosis | None:
     """Looks for values on both sides of 0, although one of the rewards is 0."""
     scaled, values = case.scaled, case.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
-    is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values have the other sign
+    is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values may differ in sign
     if 0 not in (scaled.win, scaled.loss) or not has_both_signs or not is_between:
         return None
     return verdicts.mixed_signs("values")
