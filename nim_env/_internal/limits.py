@@ -45,8 +45,8 @@ million. A larger board computes masks, positions and rewards at each step."""
 
 TABULATED_MOVES = 2**20
 """The maximum of states times actions of the table of moves. A larger table does not fit in the processor's cache,
-and a look-up in it is slower than the computation. Above the limit, moves are computed. ``NimVecEnv`` keeps one
-array object for the mask of each state up to this number of positions times actions, for the same reason."""
+and a look-up in it is slower than the computation. Above the limit, moves are computed. For the same reason,
+``NimVecEnv`` keeps an array object for each state's mask only up to this number of positions times actions."""
 
 TABULATED_NUMBERS = 2**22
 """The maximum of positions times numbers per observation in the table of observations, which takes at most 64 MB.

@@ -58,7 +58,7 @@ class Entry:
     verdict: str
 
     def to_json(self) -> dict[str, Any]:
-        """Returns a dictionary of the attributes and of each metric. It also has ``error``, which is ``None``."""
+        """Returns the entry as a dictionary. Each metric has its own key, and ``error`` is ``None``."""
         attributes = dict(vars(self))
         player, game, metrics = (attributes.pop(name) for name in ("player", "game", "metrics"))
         return {"player": player, "error": None, "game": game, **metrics, **attributes}

@@ -308,7 +308,7 @@ class _Trial(NamedTuple):
         return _Kind(self.function, name, any(self.question.state))
 
     def fault(self, answer: Any) -> Fault:
-        """Returns the fault for a wrong answer, with the call and the right answer in its sentence."""
+        """Returns the fault that a wrong answer shows. Its sentence says what was called and what is right."""
         prefix = "With get_q_value corrected, " if self.is_corrected else ""
         given = [str(list(self.question.state)), *map(str, self.call.arguments)]
         given += [f"epsilon={explores}" for explores in self.options.values()]

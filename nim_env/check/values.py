@@ -83,7 +83,7 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
 def _values_in_dictionary(
     dictionary: Mapping[Any, Any], method: Callable[..., Any] | None, rules: NimRules, name: str
 ) -> FoundValues:
-    """Reads the values from a dictionary. Missing moves get the initial value, which ``method`` returns."""
+    """Reads the values from a dictionary. Moves that it lacks get the initial value, which ``method`` returns."""
     entries = entries_by_pair(dictionary, rules, name)
     try:
         q_values, remark = q_table_of(entries, rules)

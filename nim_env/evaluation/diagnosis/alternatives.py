@@ -28,7 +28,7 @@ def diagnosis_under_other_assumptions(
         suspected: The diagnosis of a bug under the first assumptions. ``None`` if no bug was found.
 
     Returns:
-        The diagnosis, whose premise is the first such assumption. ``None`` if there is no such assumption.
+        The diagnosis, which asks the user about the first such assumption. ``None`` if there is none.
     """
     for assumptions, premise in _alternatives(case, not_passed):
         other = Case(case.learner, assumptions)

@@ -198,8 +198,8 @@ def _avoids_bellman(case: Case, bug: Target) -> bool:
     """Returns whether the third proof of :func:`is_proven` holds: no value went where only Bellman's leads.
 
     A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never moves it. The
-    proof needs so many telling values that they cannot all have stayed there by chance. How probable this is
-    follows from the fraction of comparable values that have been trained.
+    proof needs so many telling values that chance cannot explain why they have not moved. The probability of this
+    is estimated from the fraction of comparable values that have been trained.
     """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
@@ -248,10 +248,12 @@ def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
 def first_witness(case: Case) -> Witness | None:
     """Returns the value that shows a bug most clearly, or ``None`` if no value shows one.
 
-    This is a value that no learner can have, given its values of the next positions. If there is none, it is the
-    value of a best move that is off its target although the other values of its position have reached theirs: a
-    correct learner tries best moves the most, so their values arrive first. Of several such values, the one in the
-    position with the fewest objects is returned, and among these the one that is furthest from its target.
+    The clearest kind is a value that no learner can have, given its values of the next positions. If there is
+    none, it is the value of a best move that is off its target, although the other values in the same position
+    have reached theirs. A correct learner tries best moves the most, so it learns their values first.
+
+    If there are several such values, the one in the position with the fewest objects is returned. Among values in
+    positions of this size, it is the one that is furthest from its target.
     """
     pairs = case.pairs
     from_target = distance(case, case.targets)

@@ -149,7 +149,7 @@ def _is_off(case: Case) -> Bools:
 
 
 def _other_discount(case: Case) -> Diagnosis | None:
-    """Looks for a discount other than the given one with which Bellman's equation holds.
+    """Checks whether Bellman's equation holds with a discount other than the given one.
 
     The values of last moves must have reached their reward, since all other values depend on them. If the rewards
     seem smaller than 1, and the discount smaller by the same factor, the bug is that the learner never finds its

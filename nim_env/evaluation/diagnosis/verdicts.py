@@ -1,8 +1,8 @@
 """The verdicts: the sentences of all diagnoses, in the order in which a diagnosis can end.
 
 Each function returns the diagnosis for one finding, with a verdict of a sentence or two. Its arguments are the
-numbers and words that appear in the verdict. The functions for premises are the exception: they return a part of
-an undecided verdict.
+numbers and words that appear in the verdict. The functions whose names start with ``if_`` are the exception: they
+return sentences for an undecided verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def undecided(
 ) -> Diagnosis:
     """Says that nothing is decided. ``text`` says what the user can pass to decide, without a full stop.
 
-    If there is a diagnosis ``otherwise``, the text is the premise under which the learner is correct.
+    If there is a diagnosis ``otherwise``, the verdict also says that it holds if the text does not apply.
     """
     if otherwise is not None:
         second = otherwise.verdict[0].lower() + otherwise.verdict[1:].removesuffix(".")
@@ -189,29 +189,29 @@ def _settled_values(share: float) -> str:
     return f"{share:.0%} of the trained values have settled"
 
 
-# The premises under which a correct learner can have the values. Each names the argument to pass if it is true.
+# The assumptions under which a correct learner can have the values, each with the argument to pass if it is true
 
 
 def if_rewards_are_larger(size: float, unit: float) -> str:
-    """Returns the premise that the rewards are larger than ``unit``, since values reach ``size``."""
+    """Returns sentences that ask for the rewards if they are larger than ``unit``, since values reach ``size``."""
     values = f"values reach {size:.3g}, more than a return of {unit:g}"
     return f"{values}. If the rewards are larger, pass them (rewards, --rewards)"
 
 
 def if_one_reward_is_0(win: float, loss: float) -> str:
-    """Returns the premise that one of the rewards is 0."""
+    """Returns sentences that ask the user to pass the rewards if one of them is 0."""
     never = "loss" if loss == 0 else "win"
     rewards = f"no {never} was ever seen. If the rewards are {win:g} and {loss:g}, pass them (rewards, --rewards)"
     return f"{rewards}; if one side always starts, let both start"
 
 
 def if_values_start_at(initial: float) -> str:
-    """Returns the premise that the values start at ``initial``."""
+    """Returns sentences that ask the user to pass the initial value if it is ``initial``."""
     return f"values may start at {initial:g}. If they do, pass this value (initial, --initial)"
 
 
 def if_on_policy() -> str:
-    """Returns the premise that the learner is on-policy."""
+    """Returns sentences that ask the user to say so if the learner is on-policy."""
     return "the learner may be on-policy, like SARSA or Monte Carlo. If it is, say so (on_policy, --on-policy)"
 
 
