@@ -82,8 +82,8 @@ states at its first step. This takes about a millisecond. On larger boards, the 
 when it is first visited."""
 
 SNAPSHOT_PAIRS = 2_000_000
-"""The maximum of positions times actions of a network's snapshot that is stored as a table of float32, 8 MB. In
-larger games a snapshot is a copy of the network."""
+"""The maximum of positions times actions of a game in which a snapshot of a network is stored as a table. As
+float32 it takes 8 MB. In larger games a snapshot is a copy of the network."""
 
 MAPPED_POSITIONS = 1_000
 """The maximum number of winning positions in the map of positions, which draws a block for each. ``position_map``

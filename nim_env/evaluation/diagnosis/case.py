@@ -237,7 +237,7 @@ class Case:
         return self._with_values_on_the_way(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
     def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
-        """Returns the smallest and the largest sample that can follow a reply in each position, shape ``(N,)``.
+        """Returns the smallest and the largest sample over the replies in each position, both of shape ``(N,)``.
 
         ``samples`` has an entry for each reply, shape ``(P,)``. The initial value counts as a sample too. In
         self-play every reply counts, since it can have been played at some time. Every reply also counts for

@@ -33,7 +33,7 @@ def undecided(
 ) -> Diagnosis:
     """Says that nothing is decided. ``text`` says what the user can pass to decide, without a full stop.
 
-    If there is a diagnosis ``otherwise``, the verdict also says that it holds if the text does not apply.
+    The verdict of the diagnosis ``otherwise``, if there is one, is added after the word "Otherwise".
     """
     if otherwise is not None:
         second = otherwise.verdict[0].lower() + otherwise.verdict[1:].removesuffix(".")
