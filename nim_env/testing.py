@@ -47,7 +47,7 @@ def assert_learns(
         opponent: The opponent that the values were learned against, or ``None`` for self-play.
         discount: The discount of the values.
         seeds: The number of trainings. They use the seeds 0, 1 and so on.
-        min_expert: The minimum expert mastery, 0 to 1.
+        min_expert: The minimum expert mastery, from 0 to 1.
         rewards: The rewards of a win and of a loss, as for :func:`nim_env.evaluation.diagnose`.
         initial: The value of a pair of position and action that was never updated, as for
             :func:`nim_env.evaluation.diagnose`.
@@ -85,5 +85,5 @@ def assert_learns(
             failed.append(seed)
         lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")
         lines += assessed.mistakes
-    if failed:  # also if Python runs without assertions
+    if failed:  # not an assert statement, which Python can be told to skip
         raise AssertionError("\n".join([f"seeds {failed} fail on {rules}:", *lines]))

@@ -34,11 +34,12 @@ _PROMPTS = {
     "person makes one number smaller, by 1 or more{limit}, but not below 0. Who makes all numbers 0 {result}.",
 }
 _FORM = 'It is your turn. End your answer with a line of the form "Move: X N", which takes N from X.'
-# The tags around a thought, or a channel of the harmony format. A group matches only at the end of the thought.
+# The tags around a chain of thought, and the channel marks of the harmony format. If a mark ends the thought, one
+# of the groups matches.
 _THOUGHT = re.compile(
     r"[<\[◁](/)?(?:\w+:)?(?:think|thinking|thought|reasoning)[>\]▷]|<\|channel\|>(final)?", re.IGNORECASE
 )
-# What is removed from an answer or may surround the parts of a move: tags, LaTeX commands, and marks of Markdown.
+# Tags and LaTeX commands are removed from an answer. Markdown and quotes can surround the parts of a move.
 _TAG = re.compile(r"</?(?:answer|s)>|<\|\w*\|>")
 _LATEX = re.compile(r"\\(?:boxed|fbox|quad|(?:text|math)[a-z]*|[()\[\],; ])")
 _MARKUP = r"""[\s*_`${}()\[\]<>|"'“”]"""
@@ -85,7 +86,7 @@ def questions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
 def winning_questions(
     rules: NimRules, n: int, style: Style = "nim", *, seed: int | None = None
 ) -> list[dict[str, Any]]:
-    """Returns a data set of questions about sampled winning positions, for boards with too many to list.
+    """Returns a data set of questions about a random sample of winning positions, for large boards.
 
     The positions are the same as in :func:`nim_env.evaluation.sampled_mastery` with this ``n`` and ``seed``, and
     the dictionaries have the same keys as in :func:`questions`.
@@ -107,7 +108,10 @@ def winning_questions(
 
 
 def _data_set(rules: NimRules, heaps: NDArray[np.int64], style: Style) -> list[dict[str, Any]]:
-    """Returns a dictionary for each position. Raises ValueError if none of them is winning."""
+    """Returns the dictionaries of :func:`questions` for these positions.
+
+    Raises ValueError if none of the positions is winning.
+    """
     rows = []
     for sizes, wins in zip(heaps.tolist(), theory.winning_action_mask(rules, heaps), strict=True):
         moves = [rules.moves[action] for action in np.flatnonzero(wins)]
@@ -139,7 +143,7 @@ def parse_move(text: str) -> tuple[int, int] | None:
 
 
 def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Judgment:
-    """Returns the verdict on an answer in one position, shape ``(n_heaps,)``."""
+    """Judges an answer in one position, shape ``(n_heaps,)``. :data:`Judgment` lists the possible results."""
     move = parse_move(answer)
     if move is None:
         return "no_move"
@@ -152,7 +156,7 @@ def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Judgment:
 
 
 def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]]) -> TabularPolicy:
-    """Returns the player that gives these answers.
+    """Returns a player that makes each move as often as the answers of a language model do.
 
     The probability of a move is its share of the answers in the position. Answers without a legal move count too,
     so the probabilities may sum to less than 1. In a position without answers, all of them are 0.

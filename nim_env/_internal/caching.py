@@ -1,4 +1,4 @@
-"""Caches: one object for each state of a game, and one object for all environments that need the same one."""
+"""Two caches. One holds an object for each state of a game, the other shares objects among environments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 class StateCache(dict[int, _T]):
     """A cache with one object per state of a game, for environments with a single game.
 
-    ``cache[state]`` returns the object of a state, which is made when the state is first looked up. The cache is
+    ``cache[state]`` returns the object of a state. It is made when the state is first looked up. The cache is
     cleared when it would grow too large.
 
     Args:

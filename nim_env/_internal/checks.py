@@ -24,7 +24,7 @@ def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """Returns ``value`` as a bool after checking that it is True or False, of Python or NumPy."""
+    """Returns ``value`` as a bool after checking that it is a bool of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
@@ -38,9 +38,9 @@ def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    """Returns ``values`` as a new int64 array after checking that they are integers; True and 1.0 are not."""
+    """Returns a copy of ``values`` as int64 after checking that all are integers. True and 1.0 are refused."""
     array = np.asarray(values)
-    # NumPy would convert [True, 2] to integers
+    # np.asarray converts [True, 2] to integers, so bools in lists are looked for separately
     has_bool = not isinstance(values, np.ndarray) and any(
         isinstance(value, bool | np.bool_) for value in np.asarray(values, dtype=object).flat
     )

@@ -1,7 +1,6 @@
 """Random draws in proportion to weights.
 
-The functions get random numbers from [0, 1) as their argument ``uniforms`` and return what is drawn, so the caller
-chooses the random generator.
+The functions have no random generator of their own. The caller passes random numbers from [0, 1) as ``uniforms``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _ROUNDING = 1e-6  # float32 probabilities that are equal may differ by this much
 
 
 def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
-    """Draws a column of each row of ``weights`` in proportion to the weights.
+    """Draws one column for each row of ``weights``, in proportion to the weights of the row.
 
     Args:
         weights: The weights, shape ``(..., n)``. Each row has a positive sum, which need not be 1. A column of
@@ -33,7 +32,7 @@ def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
 
 
 def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Does the same as :func:`draw`, but faster, for weights of 0 and 1, shape ``(n_rows, n_columns)``."""
+    """Does the same as :func:`draw`, but faster. All weights, of shape ``(n_rows, n_columns)``, must be 0 or 1."""
     counts = np.count_nonzero(weights, axis=1)
     before = counts.cumsum() - counts  # the number of ones in earlier rows
     chosen = before + (uniforms * counts).astype(np.intp)
@@ -41,7 +40,7 @@ def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDAr
 
 
 class AliasLists:
-    """Lists of items, for drawing an item of a list in constant time (the alias method, Walker 1977).
+    """Lists of weighted items, from which an item is drawn in constant time (the alias method, Walker 1977).
 
     A list has one *slot* for each of its items. To draw from a list, a slot is chosen uniformly. With the slot's
     probability ``keep`` the result is the slot's item, and otherwise it is the slot's *alias*, another item of the
@@ -59,7 +58,7 @@ class AliasLists:
     Attributes:
         counts: The number of slots of each list, ``np.intp`` of shape ``(n_lists,)``.
         first: The first slot of each list, ``np.intp`` of shape ``(n_lists,)``.
-        items: The argument; so are ``aliases`` and ``keep``.
+        items: The argument of the same name, and so are ``aliases`` and ``keep``.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class AliasLists:
         return len(self.items)
 
     def draw(self, lists: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Draws an item of each of ``lists``, the numbers of lists. A list can occur several times.
+        """Draws an item from each list whose number is in ``lists``. A number can occur several times.
 
         ``lists``, ``uniforms`` and the result have shape ``(n,)``.
         """
@@ -98,7 +97,7 @@ class AliasLists:
         return self._results[chosen]
 
     def draw_from_one(self, uniforms: Any) -> Any:
-        """Draws like :meth:`draw`, but faster, if there is only one list.
+        """Draws items like :meth:`draw`, but faster. There must be only one list.
 
         ``uniforms`` is a float or an array of any shape.
         """
@@ -112,9 +111,9 @@ class AliasLists:
     def map_items(
         self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]
     ) -> AliasLists:
-        """Returns lists in which every item and alias is replaced by ``function(lists, items)``.
+        """Returns new lists, with all items and aliases replaced by the results of a function.
 
-        ``lists`` holds the number of the list that each item belongs to.
+        It is called as ``function(lists, items)`` with two arrays: the number of each item's list, and the items.
         """
         lists = np.arange(len(self.counts)).repeat(self.counts)
         items = function(lists, self.items)
@@ -122,7 +121,7 @@ class AliasLists:
         return AliasLists(self.counts, items, aliases, self.keep)
 
     def with_list_replaced(self, number: Any, by: Any) -> AliasLists:
-        """Returns a copy in which the list ``number`` is the same as the list ``by``. Both can be arrays."""
+        """Returns a copy in which list ``number`` has the items of list ``by``. Both can be arrays of numbers."""
         lists = copy.copy(self)
         lists.counts = self.counts.copy()
         lists.counts[number] = self.counts[by]
@@ -132,7 +131,7 @@ class AliasLists:
 
 
 def concatenated(parts: Sequence[AliasLists]) -> AliasLists:
-    """Returns the lists of all parts, one part after another."""
+    """Returns the lists of all ``parts`` in one object, one part after another."""
     counts = np.concatenate([part.counts for part in parts])
     items = np.concatenate([part.items for part in parts])
     aliases = np.concatenate([part.aliases for part in parts])

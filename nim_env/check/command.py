@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     if options.json is not None:
         try:
-            options.json.open("a").close()  # an error now instead of after all players were judged
+            options.json.open("a").close()  # so an error comes now, not after all players were judged
         except OSError as error:
             parser().error(f"--json needs a file that can be written: {error}")
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so the child processes are ended too
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _examine_all(options: Options) -> list[Entry | FailedEntry]:
-    """Examines the files in turn, and prints and writes each result at once."""
+    """Examines the files one after another. Prints and writes each result before it goes on to the next file."""
     entries: list[Entry | FailedEntry] = []
     for name in options.files:
         entry = _examine_in_process(name, options)
@@ -60,7 +60,7 @@ def _examine_all(options: Options) -> list[Entry | FailedEntry]:
 
 
 def _examine_in_process(name: str, options: Options) -> Entry | FailedEntry:
-    """Examines a player in a process of its own, so a file that crashes or never finishes harms no other one.
+    """Examines a player in a process of its own, so a file that crashes or never ends does not stop the others.
 
     If the process crashes or exceeds the time limit, the error of the entry says so.
     """
@@ -71,7 +71,7 @@ def _examine_in_process(name: str, options: Options) -> Entry | FailedEntry:
 
 
 def _examine(name: str, options: Options) -> Entry | FailedEntry:
-    """Examines a player and returns its entry, in the new process."""
+    """Examines a player and returns its entry. This function runs in the new process."""
     sys.argv = [name]  # for a file that reads its arguments
     from nim_env.check.examination import examine  # not above, since the parent needs none of its imports
 

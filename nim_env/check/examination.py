@@ -23,13 +23,13 @@ from nim_env.policies import FunctionPolicy, Policy, PolicyAttributes, PolicyLik
 from nim_env.rendering.svg import position_map
 from nim_env.rules import NimRules, position_name
 
-_EARLIER_FRACTION = 0.3  # of the training games, for a second table
-_N_ANSWERS_PER_POSITION = 30  # of a function that draws its moves, in each position
-_ROUNDING = 1e-9  # of the sum of probabilities
+_EARLIER_FRACTION = 0.3  # the fraction of the games for a second, shorter training, whose table is compared
+_N_ANSWERS_PER_POSITION = 30  # how often a function that draws its moves is queried
+_ROUNDING = 1e-9  # the rounding error allowed in a sum of probabilities
 
 
 def examine(name: str, options: Options) -> Entry:
-    """Finds out how good a player is and what is wrong with it, and draws its picture if it was asked for.
+    """Finds out how good a player is and what is wrong with it, and draws its picture if the options ask for one.
 
     Args:
         name: The player, as the command line names it.
@@ -44,7 +44,7 @@ def examine(name: str, options: Options) -> Entry:
         OSError: If a file cannot be read or written.
     """
     rules = options.rules
-    by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
+    by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # raises if too large
     player = _load_seeded(name, options, options.episodes)
     faults = _faults(player, name, options)
     with running_code_of(name, "when it plays"):
@@ -78,14 +78,18 @@ def examine(name: str, options: Options) -> Entry:
 
 
 def _load_seeded(name: str, options: Options, episodes: int) -> LoadedPlayer:
-    """Loads a player, after seeding the random generators of Python and NumPy, from which its file can draw."""
+    """Seeds the random generators of Python and NumPy, which the player's file can use, and loads the player."""
     random.seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002
     return load_player(name, options.rules, episodes)
 
 
 def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specification.Fault]:
-    """Returns the faults in the functions of a program of the course, which gives unseen pairs the value 0."""
+    """Tests the functions of a program that follows CS50's project Nim, and returns their faults.
+
+    The list is empty for all other programs. It is also empty if the game or the initial value of the training
+    differs from the course's: four heaps, no limit on a move, and an initial value of 0.
+    """
     is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not options.initial
     if player.make_player is None or not is_course:
         return []
@@ -94,7 +98,7 @@ def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specifica
 
 
 def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
-    """Returns the values of a player in all positions, or ``None`` if it has no values."""
+    """Returns the values of a player in all positions as an array, or ``None`` if it has no values."""
     if player.values is None:
         return None
     with running_code_of(name, "when its values are queried"):
@@ -120,7 +124,7 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
 
 
 class _Summary(NamedTuple):
-    """The conclusion of an examination, in the attributes of its entry in the report."""
+    """The conclusion of an examination. :class:`nim_env.check.report.Entry` describes the attributes."""
 
     result: str
     bugs_in: list[str]
@@ -155,20 +159,23 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
     Args:
         rules: The game.
-        policy: The player. If it is a function that draws its moves, the frequencies of its answers are taken.
+        policy: The player. If it is a function that draws its moves, each probability is estimated by how often
+            it gives the answer.
 
     Returns:
-        The probabilities of legal actions. The rest up to a sum of 1 is the probability of an illegal answer.
+        The probabilities of legal actions. If they sum to less than 1, the rest is the probability of an illegal
+        answer.
     """
     measured = _MeasuredFunction(rules, policy) if isinstance(policy, FunctionPolicy) else policy
     return policies.tabulate(rules, measured, np.float64, illegal_action="lose")
 
 
 class _MeasuredFunction(PolicyAttributes):
-    """A function as a policy that is measured: it is queried twice on every position.
+    """A policy that calls a player's function and measures how often it gives each answer.
 
-    If the two answers differ anywhere, it is queried 30 times on every position. To query only the positions where
-    they differ would miss rare mistakes in the others, which would favor the player.
+    The function is queried twice on every position. If the two answers differ anywhere, it is queried 30 times on
+    every position. Querying only the positions with different answers would favor the player, since it would miss
+    rare mistakes in the others.
     """
 
     is_measurement = True
@@ -203,9 +210,9 @@ class _Unanswered(NamedTuple):
     """The positions in which a player can fail to give a legal move.
 
     Attributes:
-        is_unanswered: Whether each position except the empty one is such a position, bool of shape
+        is_unanswered: Whether the player can fail in each position except the empty one, bool of shape
             ``(n_positions - 1,)``.
-        sentence: How many there are, and the first of them. Empty if there are none.
+        sentence: A sentence with the number of these positions and the smallest of them. Empty if there are none.
     """
 
     is_unanswered: NDArray[np.bool_]
@@ -229,9 +236,10 @@ def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered
 def _wrong_choices(
     player: LoadedPlayer, policy: TabularPolicy, q_values: NDArray[Any] | None, unanswered: _Unanswered
 ) -> list[str]:
-    """Says what is wrong with the moves of a function, given its Q-values.
+    """Returns sentences about the positions in which a function does not play the move with its best Q-value.
 
-    It gives no legal move, or a move that does not have the best value.
+    One sentence is about positions in which it gives no legal move, another about those in which it plays a move
+    with a lower value. A function without Q-values is not judged.
     """
     if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
         return []
@@ -250,24 +258,28 @@ def _wrong_choices(
 
 
 def _starts_from_0(values: NDArray[Any]) -> str:
-    """Returns a sentence about the choice if the values in the positions with a wrong choice suggest it."""
+    """Returns a sentence that blames a maximum that starts from 0, or nothing if the values rule this out.
+
+    ``values`` are the Q-values in the positions with a wrong choice. Such a maximum overlooks only values of 0 or
+    below.
+    """
     sentence = " All its values there are 0 or below: the maximum of its choice starts from 0."
     return sentence if (values <= 0).all() else ""
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """Returns the heap sizes of the marked position with the fewest objects."""
+    """Returns the heap sizes of the position with the fewest objects, of those marked in ``is_position``."""
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
 
 def _count_in_words(is_position: NDArray[np.bool_]) -> str:
-    """Returns a number of positions with the noun."""
+    """Returns how many positions ``is_position`` marks, such as "3 positions"."""
     n = int(is_position.sum())
     return "1 position" if n == 1 else f"{n} positions"
 
 
 def _remarks(policy: TabularPolicy, unanswered: _Unanswered) -> Iterable[str]:
-    """Yields sentences about positions without a legal move, and about draws."""
+    """Yields a sentence about positions in which the player gives no legal move, and one about drawn moves."""
     sentence = unanswered.sentence
     if sentence:
         yield f"{sentence[0].upper()}{sentence[1:]}"

@@ -76,24 +76,24 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
 
 
 def _send_result(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Runs in the new process."""
+    """Runs the function in the new process, and sends its result to the old one."""
     if hasattr(os, "setsid"):
         os.setsid()  # a process group of its own, which can be killed as a whole
     sender.send(function(*arguments))
 
 
 def _kill_group(number: int | None) -> None:
-    """Kills a process group, on systems that have process groups; ``None`` if its process was not started."""
+    """Kills a process group, on systems that have them. ``number`` is ``None`` if no process was started."""
     if number and hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(number, signal.SIGKILL)
 
 
 def _kill_marked(mark: str) -> None:
-    """Kills every process that was started with this environment variable.
+    """Kills every process that has the environment variable ``mark``.
 
-    This works on Linux only, since other systems have no ``/proc/PID/environ``. It does not find processes that
-    were started with another environment.
+    This works on Linux only, since other systems have no ``/proc/PID/environ``. It does not find a process that
+    was started without this variable.
     """
     for _ in range(3):  # again, for processes that one of them has just started
         for path in Path("/proc").glob("[0-9]*/environ"):
@@ -128,7 +128,7 @@ def run_file(path: Path) -> dict[str, Any]:
 
 
 def _forget_modules_of_last_run() -> None:
-    """Removes the modules that the last file has imported from its own folder."""
+    """Unloads the modules that the previous file imported from its own folder."""
     for folder, before in _last_run.items():
         for name in set(sys.modules) - before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")
@@ -139,7 +139,7 @@ def _forget_modules_of_last_run() -> None:
 
 @contextlib.contextmanager
 def running_code_of(name: str, when: str = "") -> Iterator[None]:
-    """Runs the code of a player in a ``with`` block: it prints nothing, gets no input, and imports its neighbors.
+    """Runs a player's code in a ``with`` block. It prints nothing, gets no input, and can import from its folder.
 
     For example::
 
@@ -177,13 +177,13 @@ def _imports_from_folder_of(file: str | Path) -> Iterator[None]:
 
 @functools.lru_cache
 def _folder_of(file: str) -> str:
-    """Returns the folder of a file, with links resolved. Cached, since a function is queried in every position."""
+    """Returns the folder of a file, with links resolved. It is cached, since it is needed in every position."""
     return os.path.dirname(os.path.realpath(file))
 
 
 @contextlib.contextmanager
 def _replaced_in_sys(name: str, value: Any) -> Iterator[None]:
-    """Replaces an attribute of :mod:`sys` for a while. The standard unittest.mock would import asyncio."""
+    """Replaces an attribute of :mod:`sys` in a ``with`` block. The usual unittest.mock would import asyncio."""
     before = getattr(sys, name)
     setattr(sys, name, value)
     try:

@@ -34,7 +34,7 @@ from nim_env.rules import NimRules
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says about the players, the game and the output.
+    """The options of the command line, which describe the players, the game and the output.
 
     An option that was not given is ``None``, unless it has a default.
 

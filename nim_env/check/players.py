@@ -39,7 +39,7 @@ from nim_env.rules import NimRules, position_name
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The suffixes of the files that can be loaded."""
-_N_REPEATED_QUERIES = 100  # to a function that draws its answers, until it gives an illegal one again
+_N_REPEATED_QUERIES = 100  # how often a function is queried until it draws an illegal answer again
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class LoadedPlayer:
         rules: The game.
         policy: The policy that it plays.
         values: Its values as a function of positions. ``None`` if it has no values.
-        remark: A sentence about its values. Empty if there is nothing to say.
+        remark: A sentence for the report about its values. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
         discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
-        behavior_policy: For a critic, the policy to which its values belong; ``None`` for all other values. This
-            policy draws its moves as in training, while ``policy`` plays the best moves. A model that was trained
-            without masks has probabilities of illegal actions, which lose at once.
-        initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
-            is not known.
+        behavior_policy: The policy that the values of a critic evaluate. ``None`` for all other values. It draws
+            its moves as in training, while ``policy`` plays the best moves. If a model was trained without masks,
+            it also plays illegal actions, which lose at once.
+        initial: The initial value, which its method returns for a position and a move that are missing from its
+            dictionary. ``None`` if this is not known.
         make_player: A function that makes a new player of the same class. ``None`` unless the player has a
             dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``.
     """
@@ -154,7 +154,7 @@ def _candidate_in_program(name: str) -> Any:
 
 
 def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
-    """Reads a model, a dictionary of Q-values, an array of them, or a table of probabilities."""
+    """Reads a model, a dictionary or an array of Q-values, or a table of probabilities from a file."""
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
 
@@ -175,7 +175,7 @@ def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
 
 
 def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
-    """Runs a file and finds its only player, or otherwise trains one by its function ``train``."""
+    """Runs a file and returns the player that it defines. If there is none, its ``train`` makes one."""
     name = str(path)
     with running_code_of(name):
         defined = run_file(path)
@@ -223,7 +223,7 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
 
 
 def _player_of_model(model: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a model of Stable-Baselines3, with what its file says about the training."""
+    """Makes a player of a Stable-Baselines3 model, with the facts about its training that are in its file."""
     return LoadedPlayer(
         rules,
         policies.checked_policy(model, rules, name),
@@ -244,7 +244,11 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a policy and its ``values``, or of an agent and its ``q_values`` of encoded positions."""
+    """Makes a player of a policy or an agent.
+
+    A policy on heap sizes can have a function ``values`` of positions. An agent has a method ``q_values`` instead,
+    which takes observations.
+    """
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
@@ -262,7 +266,10 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _policy_of_function(
     choose: Callable[..., Any], options: Mapping[str, bool], rules: NimRules, name: str
 ) -> policies.Policy:
-    """Makes a policy of a function or method, called with these options. Its errors name the position."""
+    """Makes a policy of a function or method. Errors that it raises name the position.
+
+    ``options`` are passed to it as keyword arguments.
+    """
     required = required_parameters(choose)
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"

@@ -44,13 +44,14 @@ def players_in(definitions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
-    """Finds how a player is called for its move.
+    """Finds the function or method to call for a player's move.
 
     Args:
         player: An object with a choice method, or a function.
 
     Returns:
-        Its method, or the player itself if it has none, and the keyword arguments that turn off exploration.
+        The player's choice method, or the player itself if it has none. Then the keyword arguments that turn off
+        exploration.
     """
     choose = next((getattr(player, choice) for choice in CHOICE_METHODS if hasattr(player, choice)), player)
     explores = callable(choose) and "epsilon" in inspect.signature(choose).parameters
@@ -58,7 +59,7 @@ def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
 
 
 def required_parameters(function: Callable[..., Any]) -> list[str]:
-    """Lists the parameters that a caller must pass, without ``epsilon``."""
+    """Lists the names of the parameters that a caller must pass, except ``epsilon``."""
     parameters = inspect.signature(function).parameters.values()
     is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
@@ -111,7 +112,7 @@ def training_function(definitions: Mapping[str, Any], file: str) -> Callable[[in
 
 
 def how_to_name_a_player(thing: Any, name: str) -> str:
-    """Says how a class or an object that is not a player can become one: by an object of it, or by a method.
+    """Says what to write on the command line, or in the file, if a class or an object is not a player itself.
 
     Args:
         thing: The class or the object.
@@ -135,7 +136,7 @@ def how_to_name_a_player(thing: Any, name: str) -> str:
 
 
 def player_factory(player: Any) -> Callable[[], Any] | None:
-    """Returns a function that makes new players of the class of a given one.
+    """Returns a function that makes new players of the same class as a given one.
 
     If the class needs arguments, a new player is a copy with an empty table. The result is ``None`` unless the
     player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
@@ -146,7 +147,7 @@ def player_factory(player: Any) -> Callable[[], Any] | None:
 
 
 def _new(player: Any) -> Any:
-    """Makes a new player of the same class."""
+    """Makes a new player of the class of ``player``."""
     try:
         return type(player)()
     except TypeError:
@@ -156,7 +157,7 @@ def _new(player: Any) -> Any:
 
 
 def import_file(path: Path) -> dict[str, Any]:
-    """Imports a file as a new module, even if its name is already taken by a module of Python.
+    """Imports a file as a new module, even if another module already has its name.
 
     Args:
         path: The file.
@@ -211,7 +212,7 @@ def describing_errors(name: str, when: str = "", others: tuple[type[Exception], 
     Args:
         name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
         when: When the code runs, as :func:`describe_error` takes it.
-        others: Kinds of errors that pass unchanged.
+        others: The types of errors that are raised unchanged.
 
     Raises:
         PlayerError: If the code raises an error or calls ``sys.exit``.
@@ -234,7 +235,7 @@ def describe_error(error: BaseException, name: str, when: str) -> str:
 
     Returns:
         The description without a period, such as ``nim.py, line 3: KeyError: 7 (at 0-0-1)``. It names the last
-        line of the program that took part, and adds a remedy if the error is a frequent one.
+        line of the program in the traceback, and adds a remedy if the error is a frequent one.
     """
     file = Path(name.partition(":")[0]).resolve()
     frames = traceback.extract_tb(error.__traceback__)

@@ -20,7 +20,7 @@ class FailedEntry:
     error: str
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the attributes by name."""
+        """Returns a dictionary of the attributes."""
         return dict(vars(self))
 
 
@@ -37,8 +37,9 @@ class Entry:
         mistakes: The number of winning positions in which the player can play a losing move.
         first_mistakes: The five mistakes with the fewest objects, in words.
         remarks: Sentences about the player's values and answers.
-        result: What the verdict says: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
-        bugs_in: The names of what the bugs were found in. Empty if there are none.
+        result: The result of the verdict: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
+        bugs_in: The names of the functions that have a bug, ``"choice"`` if the choice of the move has one, and
+            the bugs that the values show. Empty if there are none.
         findings: The findings of the diagnosis, as :class:`nim_env.evaluation.Diagnosis` names them.
         verdict: What was found, in words.
     """
@@ -57,7 +58,7 @@ class Entry:
     verdict: str
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the attributes by name, with the metrics among them, and ``error``, which is ``None``."""
+        """Returns the entry as a dictionary. Each metric has its own key, and ``error`` is ``None``."""
         attributes = dict(vars(self))
         player, game, metrics = (attributes.pop(name) for name in ("player", "game", "metrics"))
         return {"player": player, "error": None, "game": game, **metrics, **attributes}
@@ -76,8 +77,8 @@ def full_report(entry: Entry) -> str:
 def summary_line(entry: Entry) -> str:
     """Returns the line that is printed for each of several players.
 
-    It has the player's name, expert mastery, share, result and remarks. The result names what a bug was found in,
-    or what would decide.
+    It has the player's name, expert mastery, share, result and remarks. If there is a bug, the result says where.
+    Otherwise it is the first sentence of the verdict.
     """
     is_bug = entry.result == "bug"
     result = f"bug: {', '.join(entry.bugs_in)}" if is_bug else entry.verdict.partition(".")[0].lower()

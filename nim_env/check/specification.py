@@ -1,7 +1,7 @@
 """Tests of the four functions that students write in CS50's project Nim.
 
 Each function is tested independently of the others. A fault comes with the smallest counterexample: the position
-with the fewest objects, and among its tables the one with the fewest pairs.
+has the fewest objects, and the player's table of values has the fewest entries.
 
 This module must stay a single file that needs only the standard library. It also runs in a browser, which loads
 the file alone, without NumPy and without this package. So it imports nothing else, and :class:`Fault`,
@@ -25,9 +25,9 @@ Action: TypeAlias = tuple[int, int]
 _PILES: State = (1, 3, 5, 7)
 _TENTHS: list[Any] = [tenth / 10 for tenth in range(-10, 11)]  # any two differ by 0.1, so rounding is harmless
 _POOLS = [_TENTHS, _TENTHS[:10], [-0.5, 0.5], [-0.3, 0], [*_TENTHS, *[None] * 20], [-1, None], [-0.5, 0.5, None]]
-_SMALL_VALUES = (None, -1.0, 0.0, 0.5)  # of which small positions get all tables; None is an unseen pair
+_SMALL_VALUES = (None, -1.0, 0.0, 0.5)  # small positions get every table of these; None is an unseen action
 _N_RANDOM_QUESTIONS = 150
-_TOLERANCE = 1e-3  # between a number and the right one
+_TOLERANCE = 1e-3  # the difference allowed between a number and the right one
 _N_DRAWS = 6000  # the number of moves from which the probability of exploring is estimated
 # By Hoeffding's inequality the estimate is off by more than the slack, to one side, with a probability of at most
 # exp(-2 * draws * slack²), which is below 1 / 20,000. The slack still tells an epsilon of 0.1 from 0.05 and 0.2.
@@ -55,17 +55,17 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
     them is right. Two things are left open: values can be rounded, and exploration can draw from all available
     actions or only from the other ones.
 
-    Each question goes to a new player with a new table, so a function that changes its table spoils no other
+    Each call is made on a new player with a new table, so a function that changes its table cannot spoil another
     answer. A function is not tested if the player does not have it, or if it does not take the arguments of the
     course. If ``get_q_value`` has a fault, the other functions are tested with a correct one instead.
 
     The keys of ``q`` must be ``(state, action)``, as in ``((1, 3, 5, 7), (3, 2))``. The result is empty if the
     player stores its values elsewhere. This is the case if ``update_q_value`` leaves nothing at that key, but the
-    player's own ``get_q_value`` finds the update. If there is no ``update_q_value``, the caller must know the form
-    of the keys.
+    player's own ``get_q_value`` finds the update. If there is no ``update_q_value``, the caller must make
+    sure that the keys have this form.
 
-    Players draw from Python's global random generator, whose state is restored at the end. A player that explores
-    correctly is accused with a probability of at most 1 in 10,000.
+    Players draw from Python's global random generator, whose state is restored at the end. The probability that a
+    player that explores correctly gets a fault is at most 1 in 10,000.
 
     Args:
         make_player: A function that returns a new player with the attributes ``q``, ``alpha`` and ``epsilon``. Its
@@ -84,7 +84,7 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
 
 
 def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
-    """Says for each function of the course whether :func:`faults` can test it in a player.
+    """Returns which functions of the course :func:`faults` can test in a player.
 
     Args:
         make_player: A function that returns a new player.
@@ -103,7 +103,7 @@ def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
 
 
 def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fault]:
-    """Returns the smallest fault of each function and kind."""
+    """Returns the smallest fault of each kind."""
     sample = make_player()
     if not _has_table_of_course(make_player):
         return []
@@ -171,7 +171,10 @@ class _Update(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What distinguishes the faults that are reported separately."""
+    """The kind of a fault: the function, the type of the wrong answer, and whether the game is in progress.
+
+    Of the faults of one kind, only the smallest is reported.
+    """
 
     function: str
     answer: str
@@ -184,7 +187,7 @@ def _drawn_update(question: _Question, generator: random.Random) -> _Update:
 
 
 def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
-    """Returns a call of ``get_q_value`` for a random action; ``None`` in the finished game, without actions."""
+    """Returns a call of ``get_q_value`` for a random action, or ``None`` if the game is over."""
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -197,7 +200,10 @@ def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
 
 
 def _call_of_update_q_value(question: _Question, alpha: float, generator: random.Random) -> _ExpectedCall | None:
-    """Returns a call of ``update_q_value`` for a random action, or ``None`` without an alpha or an action."""
+    """Returns a call of ``update_q_value`` for a random action.
+
+    Returns ``None`` if the game is over or if the player has no ``alpha``.
+    """
     if not question.values:
         return None
     update = _drawn_update(question, generator)
@@ -209,7 +215,7 @@ def _call_of_update_q_value(question: _Question, alpha: float, generator: random
 
 
 def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
-    """Returns a call of ``choose_action``; ``None`` in the finished game, in which every action is wrong."""
+    """Returns a call of ``choose_action``, or ``None`` if the game is over, since every action would be wrong."""
     values = question.values
     if not values:
         return None
@@ -223,8 +229,8 @@ class _Test(NamedTuple):
 
     Attributes:
         parameters: The parameters that it needs, in the order of its arguments.
-        make_call: Makes a call in a position, given the player's alpha and a random generator. ``None`` if there
-            is nothing to ask.
+        make_call: Makes a call in a position, given the player's alpha and a random generator. Returns ``None`` if
+            the function cannot be called there.
     """
 
     parameters: str
@@ -232,7 +238,7 @@ class _Test(NamedTuple):
 
     @property
     def n_arguments(self) -> int:
-        """The number of its arguments, including the position."""
+        """The number of arguments of the function, including the position."""
         return len(self.parameters.split(", "))
 
 
@@ -255,7 +261,10 @@ def _takes(parameters: Mapping[str, inspect.Parameter], n_arguments: int) -> boo
 
 
 def _call_options(parameters: Mapping[str, inspect.Parameter]) -> list[dict[str, bool]]:
-    """Returns the keyword arguments of the calls: one call without exploration, and one with it if it explores."""
+    """Returns the keyword arguments of each call to make.
+
+    A function that has the parameter ``epsilon`` is called without and with exploration, any other function once.
+    """
     return [{"epsilon": False}, {"epsilon": True}] if "epsilon" in parameters else [{}]
 
 
@@ -266,7 +275,7 @@ def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
 
 
 class _Trial(NamedTuple):
-    """A call of a function in one mode, by a new player with the table of the question."""
+    """One call of a function, with or without exploration, on a new player that gets the table of a question."""
 
     function: str
     question: _Question
@@ -275,7 +284,10 @@ class _Trial(NamedTuple):
     is_corrected: bool  # the player gets a correct get_q_value
 
     def answer_of(self, player: Any) -> Any:
-        """Returns the answer, or the exception that is raised. For ``update_q_value`` it is what was stored."""
+        """Calls the function, and returns its answer or the exception that it raises.
+
+        ``update_q_value`` returns nothing, so its answer is the value that it has stored.
+        """
         _give_table(player, self.question.table, self.is_corrected)
         if not self.options:  # choose_action cannot be told not to explore
             _attempt(setattr, player, "epsilon", 0)
@@ -286,17 +298,17 @@ class _Trial(NamedTuple):
         return answer
 
     def accepts(self, answer: Any) -> bool:
-        """Returns whether an answer is right. While the player explores, every action is."""
+        """Returns whether an answer is right. While the player explores, every legal action is right."""
         right = _actions(self.question.state) if self.options.get("epsilon") else self.call.right
         return any(_attempt(_is_right, answer, one) is True for one in right)
 
     def kind_of(self, answer: Any) -> _Kind:
-        """Returns the kind of the fault if this answer is wrong."""
+        """Returns the kind of fault that a wrong answer is."""
         name = "number" if isinstance(answer, int | float) else type(answer).__name__
         return _Kind(self.function, name, any(self.question.state))
 
     def fault(self, answer: Any) -> Fault:
-        """Returns the fault of a wrong answer."""
+        """Returns the fault that a wrong answer shows. Its sentence says what was called and what is right."""
         prefix = "With get_q_value corrected, " if self.is_corrected else ""
         given = [str(list(self.question.state)), *map(str, self.call.arguments)]
         given += [f"epsilon={explores}" for explores in self.options.values()]
@@ -309,7 +321,10 @@ class _Trial(NamedTuple):
 def _trials(
     sample: Any, function: str, questions: list[_Question], generator: random.Random, is_corrected: bool
 ) -> Iterator[_Trial]:
-    """Yields the calls of a function, at each question in every mode; none if the player does not have it."""
+    """Yields the calls that test a function, for each question without and, if possible, with exploration.
+
+    There are none if the player does not have the function.
+    """
     tested, parameters = _TESTS[function], _parameters_of(sample, function)
     if not _takes(parameters, tested.n_arguments):
         return
@@ -325,15 +340,16 @@ def _actions(state: State) -> list[Action]:
 
 
 def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
-    """Returns a table with the values of a position in the order of its actions. ``None`` leaves a pair unseen."""
+    """Returns a table for one position, given a value for each of its actions. ``None`` leaves an action out."""
     pairs = zip(_actions(state), values, strict=True)
     return {(state, action): value for action, value in pairs if value is not None}
 
 
 def _questions(generator: random.Random) -> list[_Question]:
-    """Returns positions with tables, from small to large.
+    """Returns the questions from small to large.
 
-    Positions of up to two objects have all tables of a few values, and random positions have random tables.
+    For positions of up to two objects there is a question with every possible table of a few values. The other
+    questions have random positions and random tables.
     """
     positions = sorted(product(*(range(size + 1) for size in _PILES)), key=sum)
     questions = []
@@ -352,15 +368,18 @@ def _questions(generator: random.Random) -> list[_Question]:
 
 
 def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
-    """Gives a player the values of a table and no others, and if asked a correct ``get_q_value``."""
-    _attempt(setattr, player, "q", copy.copy(player.q))  # of the same type; a table of the class would be shared
+    """Replaces the values of a player by a table. If asked, replaces its ``get_q_value`` by a correct one."""
+    _attempt(setattr, player, "q", copy.copy(player.q))  # since a table of the class would be shared
     if is_corrected:
         _attempt(setattr, player, "get_q_value", lambda state, action: _stored_value(player, state, action))
-    player.q.update({**dict.fromkeys(player.q, 0), **table})  # a player can start with all pairs and rely on them
+    player.q.update({**dict.fromkeys(player.q, 0), **table})  # a player can start with all keys and rely on them
 
 
 def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:
-    """Returns what a function returns or raises. A state is passed as a list, and if that fails as a tuple."""
+    """Calls a function, and returns its result or the exception that it raises.
+
+    If it raises TypeError for a state that is a list, it is called again with a tuple.
+    """
     try:
         return function(state, *arguments, **options)
     except TypeError as error:
@@ -387,7 +406,10 @@ def _has_table_of_course(make_player: Callable[[], Any]) -> bool:
 
 
 def _has_another_table(player: Any) -> bool:
-    """Returns whether ``get_q_value`` finds an update that is not at the key of ``q`` that the course uses."""
+    """Returns whether a player stores its values elsewhere than in ``q`` with the keys of the course.
+
+    This is the case if ``get_q_value`` finds the new value after an update, but there is none at the key.
+    """
     state, action = [1, 0, 5, 2], (2, 1)  # neither sorted up nor down
     _give_table(player, {})
     read = getattr(player, "get_q_value", lambda *_: len(player.q))
@@ -398,7 +420,7 @@ def _has_another_table(player: Any) -> bool:
 
 
 def _exploration_fault(player: Any) -> str:
-    """Says how often choose_action explores. The string is empty if that is right or cannot be judged."""
+    """Describes a wrong rate of exploration. The string is empty if the rate is right or cannot be judged."""
     epsilon: Any = getattr(player, "epsilon", None)
     others = _explored_actions(player)
     is_known = isinstance(epsilon, int | float) and player.epsilon == epsilon  # the player can change it
@@ -417,8 +439,8 @@ def _exploration_fault(player: Any) -> str:
 def _explored_actions(player: Any) -> list[str] | None:
     """Makes many moves with exploration in one position, and returns those other than the best one.
 
-    Returns ``None`` if these moves cannot be judged: if one of them is not a pair, or if the player does not play
-    the best action when it does not explore.
+    Returns ``None`` if these moves cannot be judged: if one of them is not a tuple or a list, or if the player
+    does not play the best action when it does not explore.
     """
     best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first
     table = _table(_PILES, [0.5 if action == best else -0.5 for action in _actions(_PILES)])

@@ -26,9 +26,9 @@ class FoundValues(NamedTuple):
 
     Attributes:
         values: The values as a function of positions. ``None`` if there are none.
-        remark: A sentence about the values. Empty if there is nothing to say.
-        initial: The value that its method returns for a pair that is missing from its dictionary. ``None`` if this
-            is not known.
+        remark: A sentence for the report about the values. Empty if there is nothing to say.
+        initial: The initial value, which its method returns for a position and a move that are missing from its
+            dictionary. ``None`` if this is not known.
     """
 
     values: QFunction | None
@@ -49,10 +49,10 @@ class QTable(NamedTuple):
 
 
 def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
-    """Finds the values of a player, in one of three places.
+    """Finds the values of a player. It looks in three places and takes the first values that it finds.
 
-    They come from its dictionary of Q-values. If it has none that can be read, they come from its method that
-    returns the value of a pair, and if it has no such method either, from its function ``values`` of positions.
+    The first place is a dictionary of Q-values, if it can be read. The second is a method that returns the value
+    of one move in one position. The third is a function ``values`` of positions.
 
     Args:
         player: The player, an object.
@@ -83,7 +83,7 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
 def _values_in_dictionary(
     dictionary: Mapping[Any, Any], method: Callable[..., Any] | None, rules: NimRules, name: str
 ) -> FoundValues:
-    """Reads the values from a dictionary. Pairs that it lacks have the value that ``method`` returns for them."""
+    """Reads the values from a dictionary. Moves that it lacks get the initial value, which ``method`` returns."""
     entries = entries_by_pair(dictionary, rules, name)
     try:
         q_values, remark = q_table_of(entries, rules)
@@ -96,7 +96,7 @@ def _values_in_dictionary(
 
 
 def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str) -> FoundValues:
-    """Queries the player's method for the value of every pair of a position and a legal move."""
+    """Reads the values by calling the player's method for every legal move in every position."""
     try:
         with running_code_of(name, f"in {method_name}"):
             q_values = _table_of_method(getattr(player, method_name), rules)
@@ -106,15 +106,15 @@ def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str)
 
 
 def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
-    """Returns the function that looks positions up in a table with a row for each position by its index."""
+    """Returns a function that looks up positions in a table. The row of a position is at its index."""
     return lambda heaps: table[rules.index(heaps)]
 
 
 def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -> dict[Any, Any]:
-    """Returns the entries of a dictionary, or of the dictionaries in it, with keys of one form.
+    """Returns the entries of a dictionary, which can be nested, with all keys in one form.
 
-    A key becomes (heaps, (heap, count)) if it holds the right number of numbers, as a tuple, as nested tuples or
-    as text. All other keys stay unchanged.
+    A key becomes (heaps, (heap, count)) if it contains the right number of numbers, in a tuple, in nested tuples
+    or in a string. All other keys stay unchanged.
 
     Args:
         dictionary: The dictionary. Its values can be dictionaries too: one for each position.
@@ -125,7 +125,7 @@ def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -
         The values by key.
 
     Raises:
-        ValueError: If there are positions, but not the start of the game among them.
+        ValueError: If the keys have positions, but the start of the game is not one of them.
     """
     entries = {}
     for key, value in dictionary.items():
@@ -149,7 +149,7 @@ def _numbers_in(key: Any) -> list[Any]:
 
 
 def q_table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
-    """Returns the entries of a dictionary as a table. Pairs that are missing from the dictionary have the value 0.
+    """Converts the entries of a dictionary to a table. Moves that are missing from it have the value 0.
 
     If the heaps of all keys are sorted, the values of a position count for all arrangements of its heaps.
 
@@ -162,9 +162,9 @@ def q_table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
 
     Raises:
         TypeError: If a key or a value has another form.
-        ValueError: If a key is not a pair of a position and a move of the game.
+        ValueError: If a key does not have a position and a move of the game.
     """
-    known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has more keys
+    known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has added 0s
     q_values = policies.q_values_of(rules, known)
     positions = {rules.heaps, *(tuple(heaps) for heaps, _ in known)}
     if rules.n_heaps == 1 or len(positions) == 1 or any(list(heaps) != sorted(heaps) for heaps in positions):
@@ -186,7 +186,10 @@ def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDA
 
 
 def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: NimRules) -> float | None:
-    """Returns the value of the first pair that a dictionary lacks, by the player's method; ``None`` if unknown."""
+    """Returns the value that the player's method gives the first legal move that is missing from its dictionary.
+
+    Returns ``None`` if no move is missing, or if the method does not return a finite number.
+    """
     pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
     missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
     if missing is None:
@@ -202,14 +205,14 @@ def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: N
 def _with_initial_value(
     q_values: NDArray[np.float64], initial: float, entries: dict[Any, Any], rules: NimRules
 ) -> NDArray[np.float64]:
-    """Gives the initial value to every legal pair that the dictionary lacks."""
+    """Gives the initial value to every legal move that is missing from the dictionary."""
     is_known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
     is_legal = rules.action_mask(rules.all_positions()) > 0
     return np.where(is_legal & ~is_known, initial, q_values)
 
 
 def _table_of_method(method: Callable[[list[int], tuple[int, int]], Any], rules: NimRules) -> NDArray[np.float64]:
-    """Queries a method ``(heaps, (heap, count)) -> number`` on all pairs. Illegal actions have the value 0."""
+    """Makes a table from a method ``(heaps, (heap, count)) -> number``. Illegal actions have the value 0."""
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for row, heaps in zip(q_values, rules.all_positions().tolist(), strict=True):
         for move in rules.legal_moves(heaps):

@@ -10,12 +10,12 @@
 
 Every exact function raises ValueError if the game has too many positions, if a policy is unknown or was made for
 another game, or if a policy returns anything but a legal action or a distribution over legal actions. A
-policy is queried twice on each position, unless it cannot change, and two different answers are an error: a policy
-that draws its moves has to return their probabilities.
+policy is queried twice on each position, unless it is known to give the same answer each time. Two different
+answers are an error: a policy that draws its moves has to return their probabilities.
 
 The functions take ``illegal_action``. With ``"lose"`` a policy can also play illegal actions: their probability,
 and any probability that is missing from a sum of 1, loses the game at once. With ``"raise"`` they are an error.
-``None`` is the choice of a :class:`nim_env.policies.Player`, and ``"raise"`` for all other policies.
+``None`` leaves the choice to a :class:`nim_env.policies.Player`, and means ``"raise"`` for all other policies.
 
 The package imports the game, the solver and the policies. The command ``python -m nim_env check``,
 :mod:`nim_env.testing`, the map of positions and the modules for other libraries import it; the environments do

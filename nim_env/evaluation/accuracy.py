@@ -36,7 +36,8 @@ class Mastery:
         champion: Champion mastery: whether the policy wins every game from the full heaps against every opponent.
             It moves first if the full heaps are a winning position, and second if they are a losing one.
         won_positions: The number of winning positions. The empty position does not count.
-        mistake_indices: The indices of the mistakes in ascending order, ``np.intp`` of shape ``(k,)``.
+        mistake_indices: The indices of the positions in :attr:`mistakes` in ascending order, ``np.intp`` of shape
+            ``(k,)``.
         winning_probabilities: The probability of a winning move in each winning position by its index, float64 of
             shape ``(n_positions,)``. It is NaN in all other positions.
         illegal_probabilities: The probability of an illegal action in each position by its index, float64 of shape
@@ -94,11 +95,12 @@ class MasterySweep:
         self._winning_probabilities = np.full(rules.n_positions, np.nan)
         self._illegal_probabilities = np.full(rules.n_positions, np.nan)
         self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
-        # whether the policy can be beaten if it moves first in a winning position, or second in a losing one
+        # for each position, whether the policy can be beaten from there: as the first player if the position is
+        # winning, as the second player if it is losing
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Adds the policy's moves in a batch. The batches must come in the order of :func:`iter_positions`."""
+        """Adds the policy's moves in a batch. Batches must be added in the order of :func:`iter_positions`."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         probabilities = winning_move_probabilities(moves, is_winning)
@@ -113,7 +115,7 @@ class MasterySweep:
             self._is_beaten[batch.indices[layer]] = has_mistake[layer] | is_beaten.any(axis=1)
 
     def result(self) -> Mastery:
-        """Returns the result, after all batches were added."""
+        """Returns the mastery. All batches must have been added before."""
         is_won = ~np.isnan(self._winning_probabilities)
         n_won = int(is_won.sum())
         won = (

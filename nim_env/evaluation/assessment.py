@@ -30,12 +30,12 @@ class TrainingFacts:
 
 
 class Assessment(NamedTuple):
-    """What a player's moves and values show.
+    """The result of :func:`assess`.
 
     Attributes:
         mastery: How well it plays. Illegal moves lose.
         mistakes: Its five mistakes with the fewest objects, in words.
-        diagnosis: What its values show about its training, or its moves if it has no values.
+        diagnosis: What its values show about its training. If it has no values, its moves are diagnosed instead.
     """
 
     mastery: Mastery
@@ -58,7 +58,7 @@ def assess(
         policy: The player's moves.
         values: Its values, as :func:`diagnose` takes them. ``None`` if it has none.
         facts: What is known about its training.
-        is_mask_required: Whether the diagnosis of a player that plays illegal actions is the missing mask,
+        is_mask_required: If True, a player that can play illegal actions is diagnosed with a missing mask,
             whatever its values show.
 
     Returns:

@@ -28,8 +28,8 @@ def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: Illeg
 
     It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a probability below
     1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions, which
-    :class:`Report` contains, is graded. :func:`nim_env.solver.response_values` returns the values of the best
-    response in each position.
+    :class:`Report` contains, also takes values in between. :func:`nim_env.solver.response_values` returns the
+    values of the best response in each position.
     """
     values = response_values(rules, policy, illegal_action=illegal_action)
     return float(values.going_second[-1] + values.going_first[-1]) / 2  # the full heaps have the last index
@@ -64,7 +64,7 @@ def mixed_exploitability(
     beliefs = probabilities[None]
     start = np.array([search.board.full_heaps], dtype=np.intp)
     pool_begins = theory.is_winning(rules, rules.heaps)
-    # if the pool begins, it replies as if the response had just moved to the start
+    # if the pool moves first, its first move is treated as a reply to a move that led to the start
     moves = _Moves(np.zeros(1, dtype=np.intp), start) if pool_begins else search.moves_from(start)
     rounds: list[_Round] = []
     n_moves = 0
@@ -83,10 +83,10 @@ def mixed_exploitability(
 
 
 class _Moves(NamedTuple):
-    """Moves of the best response.
+    """M moves of the best response, each made in one of its beliefs.
 
     Attributes:
-        rows: The row of the belief in which each of M moves is made, shape ``(M,)``.
+        rows: The row of each move's belief, shape ``(M,)``.
         after: The position after each move, shape ``(M,)``.
     """
 
@@ -95,14 +95,16 @@ class _Moves(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """A move of the best response and the reply of the pool, from all beliefs that the response can have there.
+    """One move of the best response in each possible belief, and the replies of the pool.
+
+    The best response has M possible moves in all of these beliefs, and the pool can answer with R winning replies.
 
     Attributes:
         n_beliefs: The number of beliefs.
-        rows: The row of the belief in which each of M moves is made, shape ``(M,)``.
+        rows: The row of each move's belief, shape ``(M,)``.
         losing_reply: The probability that a losing reply follows each move, shape ``(M,)``. The response then
             wins.
-        moves: The move that each of R winning replies follows, shape ``(R,)``.
+        moves: The number of the move before each winning reply, shape ``(R,)``.
         chances: The probability of each winning reply, shape ``(R,)``.
         next_rows: The belief after each winning reply, as a row of the next round, shape ``(R,)``.
     """
@@ -115,7 +117,7 @@ class _Round(NamedTuple):
     next_rows: NDArray[np.intp]
 
     def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the win probability in each belief, given the ones in the beliefs of the next round."""
+        """Computes the win probability in each belief from the win probabilities after the round."""
         of_moves = self.losing_reply.copy()
         np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
         wins = np.zeros(self.n_beliefs)
@@ -124,7 +126,7 @@ class _Round(NamedTuple):
 
 
 class _BeliefSearch:
-    """The moves of a best response, and the replies of a pool of k policies.
+    """Generates the moves of a best response and the replies of a pool of k policies.
 
     Args:
         rules: The game.
@@ -134,7 +136,7 @@ class _BeliefSearch:
     def __init__(self, rules: NimRules, players: Sequence[Player]) -> None:
         self.board = Board(rules)
         self._mask = rules.action_mask(rules.all_positions())
-        # the probability of each winning move and of any other answer, by position and policy
+        # for each position and policy: the probability of each winning move, and of all other answers together
         self._winning = np.zeros((rules.n_positions, rules.n_actions, len(players)))
         self._losing = np.zeros((rules.n_positions, len(players)))
         heaps = rules.all_positions()[1:]
@@ -147,7 +149,7 @@ class _BeliefSearch:
         self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(self, positions: NDArray[np.intp]) -> _Moves:
-        """Returns all moves of the response from a position for each belief, ``np.intp`` of shape ``(B,)``."""
+        """Returns all moves of the response in B beliefs, given the position of each, shape ``(B,)``."""
         rows, actions = self._mask[positions].nonzero()
         return _Moves(rows, self._after(positions[rows], actions))
 

@@ -49,7 +49,7 @@ class MatchResult:
 
 
 def _wilson_interval(rate: float, n: int, confidence: float) -> tuple[float, float]:
-    """Returns the Wilson score interval of a rate that was observed ``n`` times."""
+    """Returns the Wilson score interval of a success rate that was observed in ``n`` trials."""
     z = NormalDist().inv_cdf((1 + confidence) / 2)
 
     def lower(rate: float) -> float:  # the smaller root, written without a difference so it is exactly 0 at 0
@@ -103,7 +103,7 @@ def play_match(
 
 
 def _draw_members(weights: NDArray[np.float64], games: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draws the number of the pool's member that plays each game. Without a pool, nothing is drawn."""
+    """Draws which member of a pool plays each game. Nothing is drawn if there is only one, as for a policy."""
     return generator.choice(len(weights), games, p=weights) if len(weights) > 1 else np.zeros(games, np.int64)
 
 
@@ -113,12 +113,15 @@ def _play_games(
     movers: NDArray[np.int64],
     generator: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Plays a game for each entry of ``movers``, who moves first, and returns the rewards of player 0."""
+    """Plays games between players 0 and 1, and returns the rewards of player 0.
+
+    ``movers`` has the number of the player who moves first in each game.
+    """
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
     while (is_running := rewards == 0).any():
         for number, player in enumerate(players):
-            sign = 1 - 2 * number  # of player 0's reward if this player wins
+            sign = 1 - 2 * number  # the sign of player 0's reward if this player wins
             games = np.flatnonzero(is_running & (movers == number))
             if not len(games):
                 continue
@@ -161,7 +164,7 @@ def sample_losing_positions(rules: NimRules, n: int, generator: np.random.Genera
 def _sample_positions(
     rules: NimRules, n: int, generator: np.random.Generator, *, is_winning: bool
 ) -> NDArray[np.int64]:
-    """Draws winning or losing positions."""
+    """Draws winning positions, or losing ones other than the empty position."""
     n = checked_integer("n", n, 1)
     found: list[NDArray[np.int64]] = []
     n_found = n_drawn = 0

@@ -126,7 +126,7 @@ def _strategies(
     illegal_action: IllegalAction | None,
     name: str,
 ) -> list[_Strategy]:
-    """Returns the players of each policy or pool, which error messages call by ``name`` and their number."""
+    """Returns the players of each policy or pool. Error messages call the first one ``name[0]``, and so on."""
     return [
         weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
         for i, policy in enumerate(policies)
@@ -134,10 +134,10 @@ def _strategies(
 
 
 def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strategy]]) -> NDArray[np.float64]:
-    """Returns the expected return of each player of the rows against each player of the columns.
+    """Returns the expected return from the full heaps of each player of the rows against each of the columns.
 
-    ``populations`` are the strategies of the rows and of the columns, or only of the rows if they play each other.
-    The rows move first, from the full heaps.
+    The player of the row moves first. ``populations`` holds the strategies of the rows and those of the columns,
+    or only the strategies of the rows if they play each other.
     """
     players = [list(chain(*(members for members, _ in population))) for population in populations]
     batches = iter_positions(rules)
@@ -159,6 +159,10 @@ def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strateg
 
 
 def _weighted(strategies: Sequence[_Strategy], payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Averages the rows of the players of each strategy, weighted by their probabilities."""
+    """Averages the payoffs of the players of each strategy, weighted by their probabilities.
+
+    ``payoffs`` has a row for each player of the first strategy, then of the second, and so on. The result has a
+    row for each strategy.
+    """
     rows = iter(payoffs)
     return np.array([sum(chance * next(rows) for chance in chances) for _, chances in strategies])

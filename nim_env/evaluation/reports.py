@@ -24,9 +24,9 @@ from nim_env.solver import ExpectedReturns, iter_positions
 class PositionGroup:
     """The metrics of a group of positions, which show where a player makes its mistakes.
 
-    A group has all positions with the same number of nonempty heaps that are endgames, or all that are not. An
-    endgame is a position in which at most one heap has more than one object. If moves can take any number of
-    objects, the winning moves of misère and normal play differ only in endgames.
+    Positions are grouped by their number of nonempty heaps, and by whether they are endgames. An endgame is a
+    position in which at most one heap has more than one object. If moves can take any number of objects, the
+    winning moves of misère and normal play differ only in endgames.
 
     Attributes:
         n_heaps: The number of nonempty heaps, 1 or more.
@@ -157,7 +157,10 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
-    """Yields the groups that have positions. Losing positions have the winning probability NaN in ``mastery``."""
+    """Yields the metrics of each group that is not empty.
+
+    Positions whose winning probability in ``mastery`` is NaN are losing positions.
+    """
     board = Board(rules)
     n_nonempty = board.heap_sums(lambda sizes: sizes > 0)
     is_endgame = board.heap_sums(lambda sizes: sizes > 1) <= 1
@@ -181,7 +184,7 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """Returns the mean with a single rounding, so the order does not matter; 1.0 if there are no numbers."""
+    """Returns the mean, or 1.0 if there are no numbers. It is rounded only once, so the order does not matter."""
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 
@@ -200,10 +203,11 @@ class LearningCurve:
         first: The number of episodes before the first evaluation.
 
     Attributes:
-        rows: A dictionary for each planned evaluation, which ``pandas.DataFrame`` makes into a table. It has the
-            planned number of ``episodes``; the number of episodes that had ``ended``; the metrics of
-            :class:`Report` except the value accuracy; and, if ``agents.train`` calls the curve, ``mean_return``,
-            the mean total reward of the later half of the episodes so far, including exploration.
+        rows: A dictionary for each planned evaluation. ``pandas.DataFrame(curve.rows)`` makes a table of them. The
+            keys are ``episodes``, the planned number; ``ended``, the number of episodes that had ended; and the
+            metrics of :class:`Report` except the value accuracy. If ``agents.train`` calls the curve, there is
+            also ``mean_return``, the mean total reward of the later half of the episodes so far, including
+            exploration.
     """
 
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:

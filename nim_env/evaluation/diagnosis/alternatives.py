@@ -1,4 +1,4 @@
-"""The other assumptions about a learner that its values allow, tried after the values have been judged.
+"""Tries other assumptions about a learner, after its values have been judged under the first ones.
 
 The question is whether a correct learner with other rewards, another initial value or on-policy targets could have
 the values.
@@ -23,12 +23,12 @@ def diagnosis_under_other_assumptions(
     """Returns an undecided diagnosis if a correct learner under other assumptions can have the values.
 
     Args:
-        case: The case under the first assumptions.
+        case: The learner under the first assumptions.
         not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these are varied.
         suspected: The diagnosis of a bug under the first assumptions. ``None`` if no bug was found.
 
     Returns:
-        The diagnosis with the first of these assumptions as its premise; ``None`` if there are none.
+        The diagnosis, which asks the user about the first such assumption. ``None`` if there is none.
     """
     for assumptions, premise in _alternatives(case, not_passed):
         other = Case(case.learner, assumptions)
@@ -45,7 +45,7 @@ def diagnosis_under_other_assumptions(
 
 
 def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumptions, str]]:
-    """Yields other assumptions that the values suggest, each with the sentence that says what decides."""
+    """Yields other assumptions that the values suggest. Each has a sentence that asks the user to confirm it."""
     first, unit = case.assumptions, case.assumptions.unit
     largest = max(case.learner.largest_value(first), unit)
     if "rewards" in not_passed:
@@ -61,7 +61,7 @@ def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumption
 
 
 def _other_initials(case: Case) -> list[float]:
-    """Returns initial values other than the assumed one from which the learner may have started."""
+    """Returns other initial values than the assumed one, from which the learner may also have started."""
     initials, unit = case.learner.possible_initials, case.assumptions.unit
     outside = evidence.contradicts(case, case.targets)
     is_above = np.all([case.values > target.high for target in case.targets], axis=0)
@@ -69,7 +69,7 @@ def _other_initials(case: Case) -> list[float]:
     n_below = outside.sum() - n_above
     is_enough = max(n_above, n_below) >= thresholds.MIN_COUNT or (outside & case.pairs.is_last).any()
     if is_enough and not min(n_above, n_below):
-        # all of these values lie on the same side of their range, so they may have started on that side
+        # all of these values lie above their ranges, or all below, so they may have started there
         initials = [*initials, unit if n_above else -unit]
     return [initial for initial in dict.fromkeys(initials) if initial != case.assumptions.initial]
 
@@ -78,7 +78,7 @@ def _either_bug(other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | 
     """Returns the diagnosis that the learner has either the suspected bug or another known one.
 
     Rewards other than 1 and -1 can make a correct learner look as if it had one of a few bugs. If one of these is
-    suspected, and the values show a known bug under the other assumptions too, the two bugs are the two answers.
+    suspected, and the values show a known bug under the other assumptions too, the diagnosis names both bugs.
     """
     names = set(suspected.findings)
     if not names & _seeming_bugs(other):
@@ -90,7 +90,10 @@ def _either_bug(other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | 
 
 
 def _seeming_bugs(other: Case) -> set[str]:
-    """Returns the bugs that a correct learner with these rewards seems to have if one assumes 1 and -1."""
+    """Returns the bugs that a correct learner seems to have if its rewards are wrongly assumed to be 1 and -1.
+
+    ``other`` has the right rewards.
+    """
     if 0 in (other.scaled.win, other.scaled.loss):
         return {findings.LAST_MOVER_DROPPED, findings.OTHER_PLAYER_DROPPED}
     return {findings.OUT_OF_RANGE}
@@ -99,9 +102,10 @@ def _seeming_bugs(other: Case) -> set[str]:
 def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
     """Returns whether a correct learner under other assumptions can have the values.
 
-    ``suspected`` are the names of the bugs that are suspected under the first assumptions.
+    ``case`` has the first assumptions, and ``other`` has the other ones. ``suspected`` are the names of the bugs
+    that are suspected under the first assumptions.
     """
-    # If replies are drawn, ranges are only approximate, so values of a correct learner may lie outside.
+    # If the opponent draws its replies, ranges are approximate, so values of a correct learner can lie outside.
     draws = other.learner.opponent_draws
     max_share = 1 - thresholds.MIN_EXPLAINED if draws else thresholds.MAX_CONTRADICTING
     if evidence.contradicts(other, other.targets).sum() > max_share * other.is_trained.sum():
@@ -118,12 +122,12 @@ def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
 
 
 def _can_have_a_reward_of_0(other: Case, suspected: set[str]) -> bool:
-    """Returns whether the reason why a bug is suspected can be that one of the rewards is 0.
+    """Returns whether a reward of 0 can explain why a bug is suspected.
 
-    A reward of 0 teaches the same as a reward that is dropped, so it always explains this suspicion. It can look
-    like another known bug too, such as a maximum that starts from 0. But then all returns have one sign, so
-    values of both signs rule it out. Findings other than the known bugs, such as values out of range, do not come
-    from a reward of 0, and without a suspicion there is nothing to explain.
+    If the suspected bug is a dropped reward, the answer is yes, since a reward of 0 has the same effect. A reward
+    of 0 can also look like another known bug, such as a maximum that starts from 0. But then all returns have one
+    sign, so values of both signs rule it out. It does not explain other findings, such as values out of range. If
+    no bug is suspected, there is nothing to explain.
     """
     values = other.values
     has_both_signs = values.min() < -thresholds.NEAR and values.max() > thresholds.NEAR
@@ -132,10 +136,11 @@ def _can_have_a_reward_of_0(other: Case, suspected: set[str]) -> bool:
 
 
 def _has_learned_a_last_move(other: Case) -> bool:
-    """Returns whether a last move has left the assumed initial value.
+    """Returns whether the value of some last move has moved away from the assumed initial value.
 
-    Each game of self-play ends with a last move, so these are learned first. If none has left this value, while
-    others have, the values did not start there. Against an opponent, the learner may never have made a last move.
+    Each game of self-play ends with a last move, so these values are learned first. If none of them has moved
+    while others have, the values did not start there. Against an opponent the answer is always yes, since the
+    learner may never have made a last move.
     """
     initial = other.scaled.initial_or_0
     if not other.learner.is_self_play or other.bellman.last_mover == initial:
@@ -145,13 +150,15 @@ def _has_learned_a_last_move(other: Case) -> bool:
 
 
 def _can_be_on_policy(case: Case, other: Case, suspected: set[str]) -> bool:
-    """Returns whether targets that follow the learner's own moves can be the reason why a bug is suspected.
+    """Returns whether an on-policy learner can have the values for which a bug is suspected.
 
     An on-policy learner takes a mean over its own moves instead of the maximum. Only a bug that changes the
-    maximum looks like this. Its name is doubted if the on-policy equation explains more of the values than this
-    bug and than the maximum do. A bug without a name is suspected because values lie outside their range or stay
-    off their targets, and both are judged by the maximum. A mean over moves that change during training has
-    another target and no such range, so an on-policy learner can have these values.
+    maximum looks like this. The answer is yes if the on-policy equation explains more of the values than the bug
+    does, and more than the maximum does.
+
+    For an unknown bug, the answer is always yes. Such a bug is suspected because values lie outside their range or
+    stay off their targets. Both are judged by the maximum, but the moves of an on-policy learner change during
+    training, so it has other targets and no such range.
     """
     if suspected == {findings.UNKNOWN_BUG}:
         return True

@@ -9,7 +9,7 @@ from nim_env.rules import NimRules
 
 
 class Assumptions(NamedTuple):
-    """What is assumed about a learner. The user can state it. What is not stated, the diagnosis infers.
+    """What is assumed about a learner. If the user does not state something, the diagnosis infers it.
 
     Attributes:
         win: The reward of a win.
@@ -31,11 +31,11 @@ class Assumptions(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """The size of the larger reward."""
+        """The larger of the two absolute rewards. The diagnosis measures values in this unit."""
         return max(abs(self.win), abs(self.loss))
 
     def in_units(self) -> Assumptions:
-        """Returns the assumptions in units of the larger reward, so no return exceeds 1."""
+        """Returns the assumptions with all numbers divided by :attr:`unit`, so no return is larger than 1."""
         initial = None if self.initial is None else self.initial / self.unit
         return self._replace(win=self.win / self.unit, loss=self.loss / self.unit, initial=initial)
 

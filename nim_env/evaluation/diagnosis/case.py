@@ -1,7 +1,7 @@
-"""The case that is judged: a learner under some assumptions, and what equations say about its values.
+"""A *case* is a learner under some assumptions. This module computes the targets that equations give its values.
 
-The values come first, then the moves of both players, which decide which values come next, and last the targets of
-Bellman's equation and of each bug.
+The values come first. Then come the moves of both players, which decide what the next position is, and last the
+targets of Bellman's equation and of each bug.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 
 
 class Target(NamedTuple):
-    """What an equation says about each value: arrays of shape ``(P,)``, for P legal pairs.
+    """What an equation says about the value of each legal action: four arrays of shape ``(P,)``.
 
     Attributes:
         mean: The mean of the samples that a value is moved toward.
         deviation: The standard deviation of one sample.
         low: The lower end of the range in which a value stays on its way from the initial value to its samples.
-        high: The upper end of this range.
+        high: The upper end of the same range.
     """
 
     mean: Floats
@@ -46,7 +46,8 @@ class Bug(NamedTuple):
 class Case:
     """A learner under some assumptions. All values and targets are in units of the larger reward.
 
-    There are N rows, one for each judged position, and P pairs of a position and a legal action.
+    There are N judged positions, and P legal actions in all of them together. Arrays of shape ``(N,)`` have an
+    entry for each position, arrays of shape ``(P,)`` for each legal action.
 
     Attributes:
         learner: The learner.
@@ -58,7 +59,7 @@ class Case:
 
     @property
     def pairs(self) -> Pairs:
-        """The pairs whose values are judged."""
+        """The legal actions whose values are judged, each paired with its position."""
         return self.learner.pairs
 
     @cached_property
@@ -70,88 +71,93 @@ class Case:
 
     @cached_property
     def _table(self) -> Floats:
-        """The values of all actions, float64 of shape ``(N, n_actions)``."""
+        """The values of all actions, including illegal ones, float64 of shape ``(N, n_actions)``."""
         return self.learner.action_values(self.assumptions) / self.assumptions.unit
 
     @cached_property
     def values(self) -> Floats:
-        """The value of each pair, float64 of shape ``(P,)``."""
+        """The value of each legal action, float64 of shape ``(P,)``."""
         return self._table[self.pairs.legal]
 
     @cached_property
     def _maximum(self) -> Floats:
-        """The largest value of each row, float64 of shape ``(N,)``."""
+        """The largest value in each position, float64 of shape ``(N,)``."""
         return self.pairs.maxima(self.values)
 
     @cached_property
     def last_moves(self) -> Floats:
-        """The values of the pairs that take the last object."""
+        """The values of the actions that take the last object."""
         return self.values[self.pairs.is_last]
 
     @cached_property
     def is_greedy(self) -> Bools:
-        """Whether each pair has the largest value of its row, bool of shape ``(P,)``."""
+        """Whether each legal action has the largest value in its position, bool of shape ``(P,)``."""
         return self.values == self._maximum[self.pairs.row]
 
     @cached_property
     def is_trained(self) -> Bools:
-        """Whether each value differs from the initial one, bool of shape ``(P,)``."""
+        """Whether each value is trained, that is, differs from the initial one. Bool of shape ``(P,)``."""
         return self.values != self.scaled.initial
 
     @cached_property
     def must_be_trained(self) -> Bools:
-        """Whether each value is trained, or must have been learned although it is still the initial one.
+        """Whether each value is trained, or must have been updated although it still equals the initial one.
 
-        It must if another value of its row is trained, and if all values of the next row are.
+        It must have been updated if another value in its position is trained, and if all values in the next
+        position are. Bool of shape ``(P,)``.
         """
         is_complete = self._n_trained == self.pairs.n_legal
-        # a last move leads to the first row; it must have been learned if no last move has left the initial value
+        # row 0 is the empty position: last moves must have been updated if all of them have the initial value
         is_complete[0] = not self.is_trained[self.pairs.is_last].any()
         return self.is_trained | (is_complete[self.pairs.next_row] & self._is_visited)
 
     @cached_property
     def may_be_trained(self) -> Bools:
-        """Whether each value is trained, or may have been learned although it is still the initial one.
+        """Whether each value is trained, or may have been updated although it still equals the initial one.
 
-        It may if the initial value is a reward, and if another value of its row is trained.
+        It may have been updated if the initial value equals a reward, and if another value in its position is
+        trained. Bool of shape ``(P,)``.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)
 
     @cached_property
     def _n_trained(self) -> Floats:
-        """The number of trained values of each row, shape ``(N,)``."""
+        """The number of trained values in each position, shape ``(N,)``."""
         return self.pairs.sums(self.is_trained)
 
     @property
     def _is_visited(self) -> Bools:
-        """Whether a value of the same row has been trained, bool of shape ``(P,)``."""
+        """Whether any value in the position of each legal action is trained, bool of shape ``(P,)``."""
         return (self._n_trained > 0)[self.pairs.row]
 
-    # The moves of both players, which decide which values come next
+    # The moves of both players, which decide what the next position is
 
     @cached_property
     def exploration(self) -> float:
-        """The probability of a random move of the learner that fits its values best; 0 if its policy was given."""
+        """The learner's probability of a random move, fitted to its values. It is 0 if its policy was given."""
         return 0.0 if self.learner.behavior is not None else min(EXPLORATIONS, key=self._misfit)
 
     @cached_property
     def own_moves(self) -> Floats:
-        """The probability of each pair as a move of the learner itself, float64 of shape ``(P,)``."""
+        """The probability with which the learner itself plays each legal action, float64 of shape ``(P,)``."""
         behavior = self.learner.behavior
         return self._epsilon_greedy(self.exploration) if behavior is None else behavior
 
     def _replies(self, own_moves: Floats) -> Floats:
-        """Returns the probability of each pair as a reply, shape ``(P,)``; in self-play, ``own_moves``."""
+        """Returns the probability of each reply, shape ``(P,)``. In self-play, the replies are ``own_moves``."""
         return own_moves if self.learner.opponent is None else self.learner.opponent
 
     def _epsilon_greedy(self, exploration: float) -> Floats:
-        """Returns the probability of each pair as a move of an ε-greedy player who explores this often."""
+        """Returns the probability of each move in ε-greedy play, shape ``(P,)``. ``exploration`` is ε."""
         n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.row]
         return (1 - exploration) * self.is_greedy / n_best + exploration / self.pairs.n_legal[self.pairs.row]
 
     def _misfit(self, exploration: float) -> float:
-        """Returns the distance of the trained values from Bellman's targets by turn, with this exploration."""
+        """Returns how far the trained values lie from Bellman's targets if the learner explores this often.
+
+        It is the sum of their absolute distances from the targets by own turn.
+        """
         own_moves = self._epsilon_greedy(exploration)
         of_rows = self._means(own_moves) if self.assumptions.on_policy else self._maximum
         samples = self.pairs.after(self.bellman.other_player, self.learner.discount * of_rows)
@@ -159,9 +165,10 @@ class Case:
         return float(np.abs(self.values - targets)[self.is_trained].sum())
 
     def _means(self, policy: Floats) -> Floats:
-        """Returns the mean value of each row under a policy, shape ``(P,)`` in, ``(N,)`` out.
+        """Returns the mean value of each position, shape ``(N,)``, over the moves of a policy, shape ``(P,)``.
 
-        An illegal action loses. The policy makes one with the probability that is missing from a sum of 1.
+        If the probabilities in a position sum to less than 1, the rest is the probability of an illegal action,
+        which loses.
         """
         means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
         means[0] = 0
@@ -194,12 +201,16 @@ class Case:
         ]
 
     def targets_of(self, equation: Equation) -> list[Target]:
-        """Returns the target by own turn. In self-play the target by move stands before it."""
+        """Returns the targets of an equation.
+
+        In self-play there are two, first by move and then by own turn. Otherwise there is only the one by own
+        turn.
+        """
         by_turn = self._by_turn(equation)
         return [self._by_move(equation), by_turn] if self.learner.is_self_play else [by_turn]
 
     def _by_move(self, equation: Equation) -> Target:
-        """Returns the target from the other player's next values.
+        """Returns the target by move, which is computed from the other player's values of the next position.
 
         In every game the returns of the two players add up to the reward of a win plus the reward of a loss. So a
         player's future is this sum minus the future of the other player.
@@ -214,7 +225,7 @@ class Case:
         return self._with_values_on_the_way(target, equation, future(self._first_bootstrap(equation.bootstrap)))
 
     def _by_turn(self, equation: Equation) -> Target:
-        """Returns the target from the player's own next values, after a reply."""
+        """Returns the target by own turn, which is computed from the player's own values after a reply."""
         pairs, replies = self.pairs, self._replies(self.own_moves)
         factor = self.learner.discount * equation.sign
         samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
@@ -226,9 +237,9 @@ class Case:
         return self._with_values_on_the_way(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
     def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
-        """Returns the low and the high end of the range of the initial value and the samples after replies.
+        """Returns the smallest and the largest sample over the replies in each position, both of shape ``(N,)``.
 
-        ``samples`` has an entry for each reply, shape ``(P,)``, and the results have the shape ``(N,)``. In
+        ``samples`` has an entry for each reply, shape ``(P,)``. The initial value counts as a sample too. In
         self-play every reply counts, since it can have been played at some time. Every reply also counts for
         on-policy learners, whose ranges are only approximate.
         """
@@ -240,7 +251,7 @@ class Case:
 
     @cached_property
     def _bootstraps(self) -> dict[Bootstrap, Floats]:
-        """What each bootstrap makes of the values of each row: float64 of shape ``(N,)``, 0 for the first row."""
+        """For each bootstrap, its result in each position, float64 of shape ``(N,)``. It is 0 in the empty one."""
         bootstraps: dict[Bootstrap, Floats] = {
             "maximum": self._maximum,
             "maximum from 0": self._maximum.clip(0),
@@ -253,7 +264,7 @@ class Case:
         return bootstraps
 
     def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
-        """Returns what a bootstrap makes of a position in which every value is the initial one."""
+        """Returns the result of a bootstrap in a position in which every value is still the initial one."""
         initial = self.scaled.initial_or_0
         return max(initial, 0.0) if bootstrap == "maximum from 0" else initial
 
@@ -261,9 +272,10 @@ class Case:
         """Widens the range of a target by the values that a learner can have on its way to the target.
 
         Every value starts at the initial value. As long as the next values are initial too, it moves toward
-        ``first_target``. If these two are equal, or if the equation has no future, it goes straight from there to
-        its samples. Otherwise, and always for an on-policy learner, it can have any return on the way. A last move
-        has only one target, so it always goes straight there, unless the initial value is not known.
+        ``first_target``. If the initial value equals ``first_target``, or if the equation has no future, it moves
+        straight from there to its samples. Otherwise, and always for an on-policy learner, it can reach any return
+        on the way. The value of a last move has only one target, so it always moves straight there, unless the
+        initial value is not known.
         docs/how_the_diagnosis_works.md gives the reasons.
         """
         scaled, initial, sign = self.scaled, self.scaled.initial_or_0, equation.sign

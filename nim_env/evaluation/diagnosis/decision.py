@@ -38,7 +38,7 @@ def diagnose(
         print(diagnosis.verdict)
 
     Anything that you do not pass about the training is inferred from the values if possible. If a verdict depends
-    on something that they do not show, it says which argument decides.
+    on something that the values do not show, it says which argument to pass.
 
     The values of a network can start anywhere, so no initial value helps to judge them. A network is recognized by
     its entries for illegal actions, which are not all equal. Games of more than 50,000 positions are judged by the
@@ -99,10 +99,10 @@ def diagnose(
 
 
 def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
-    """Decides between a correct learner under the first assumptions, one under others, and a bug.
+    """Decides whether the values show a correct learner under the first assumptions or under others, or a bug.
 
-    The first of these steps that finds something ends the diagnosis. ``not_passed`` are the arguments of
-    :func:`diagnose` that the user did not pass. Only these are varied for the other assumptions.
+    The steps are made in order, and the first that finds something ends the diagnosis. ``not_passed`` are the
+    arguments of :func:`diagnose` that the user did not pass. Only these are varied for the other assumptions.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early
@@ -116,7 +116,7 @@ def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
 
 
 def _untrained(case: Case) -> Diagnosis | None:
-    """Looks for values that never moved, perhaps because a bug keeps them where they start."""
+    """Checks whether all values are still the initial one, perhaps because a bug keeps them there."""
     if case.is_trained.any():
         return None
     stays = [bug for bug in case.bugs if np.all(bug.target.mean == case.scaled.initial)]
@@ -124,7 +124,7 @@ def _untrained(case: Case) -> Diagnosis | None:
 
 
 def _only_sorted(case: Case) -> Diagnosis | None:
-    """Looks for values of positions with sorted heaps alone, although the board has many others."""
+    """Checks whether only positions with sorted heaps have values, although the board has many others."""
     learner, pairs = case.learner, case.pairs
     if not learner.has_action_values:
         return None
@@ -138,7 +138,7 @@ def _only_sorted(case: Case) -> Diagnosis | None:
 
 
 def _settled(case: Case) -> Diagnosis | None:
-    """Says that the values satisfy Bellman's equation, if they do."""
+    """Returns the diagnosis that the values satisfy Bellman's equation, or ``None`` if they do not."""
     if not evidence.satisfies_bellman(case):
         return None
     explores_always = False
@@ -149,7 +149,10 @@ def _settled(case: Case) -> Diagnosis | None:
 
 
 def _plays_perfectly(case: Case) -> Diagnosis | None:
-    """Says that every move is right, if it is. Of several best moves the player makes the first."""
+    """Returns the diagnosis that every move is right, or ``None`` if one is wrong.
+
+    The player is assumed to make the move with the largest value, and the first of them if there are several.
+    """
     pairs = case.pairs
     can_win = pairs.sums(pairs.wins)[pairs.row] > 0
     best = np.flatnonzero(case.is_greedy)
@@ -160,7 +163,7 @@ def _plays_perfectly(case: Case) -> Diagnosis | None:
 
 
 def _train_longer(case: Case) -> Diagnosis:
-    """Says that the values show no bug and have not settled yet."""
+    """Returns the diagnosis that the values show no bug but have not settled yet."""
     never = ""
     if not case.learner.is_self_play:
         never = "win" if case.values.max() <= 0 else "loss" if case.values.min() >= 0 else ""

@@ -21,9 +21,9 @@ from typing import Literal, NamedTuple
 from nim_env.evaluation.diagnosis import findings
 
 Bootstrap = Literal["maximum", "maximum from 0", "maximum over all", "minimum", "mean", "own policy"]
-"""What an equation makes of the values of the next position. The maximum, the minimum and the mean are over legal
-actions, and the maximum over all is over all actions. The maximum from 0 is at least 0. The own policy stands for
-the mean over the moves of the learner."""
+"""How an equation turns the values of the next position into one number. The maximum, the minimum and the mean are
+taken over legal actions, and the maximum over all is taken over illegal actions too. The maximum from 0 is at
+least 0. The own policy stands for the mean over the moves of the learner."""
 
 
 class Equation(NamedTuple):
@@ -32,8 +32,9 @@ class Equation(NamedTuple):
     Attributes:
         last_mover: The reward of the player who takes the last object.
         other_player: The reward of the other player.
-        bootstrap: What the equation makes of the values of the next position.
-        sign: The factor of the bootstrap. By move, Bellman's equation has a minus sign in addition.
+        bootstrap: How it turns the values of the next position into one number.
+        sign: A factor of the bootstrap, which is 1 in Bellman's equation. The minus sign of the equation by move
+            is not part of it.
     """
 
     last_mover: float
@@ -43,10 +44,11 @@ class Equation(NamedTuple):
 
 
 def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
-    """Returns what each known bug makes of Bellman's equation, with the name of the bug.
+    """Returns the equations of the known bugs, each with the name of its bug. Each is Bellman's with one change.
 
-    A learner that drops a reward learns 0 instead, or it makes no update and the value stays at ``initial``. The
-    opponent's reward is the other of the two rewards, or the learner's own reward with its sign changed.
+    Some bugs have two equations. A learner that drops a reward learns 0 instead, or it makes no update and the
+    value stays at ``initial``. A learner that gets the opponent's reward gets the other of the two rewards, or its
+    own with the sign changed.
     """
     last_mover, other_player = bellman.last_mover, bellman.other_player
     return {

@@ -19,36 +19,40 @@ from nim_env.evaluation.diagnosis.learner import Bools, Floats
 
 
 def distance(case: Case, targets: list[Target]) -> Floats:
-    """Returns the distance of each value from the nearest target, minus what the noise of samples explains."""
+    """Returns the distance of each value from its nearest target, shape ``(P,)``.
+
+    The part that the noise of samples can explain is subtracted. The result is never below 0.
+    """
     distances = [np.abs(case.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
     return np.min(distances, axis=0).clip(0)
 
 
 def distance_outside(case: Case, targets: list[Target]) -> Floats:
-    """Returns how far each value lies outside the nearest range of a target; below 0 if it lies within."""
+    """Returns how far each value lies outside the nearest range of a target. It is negative inside a range."""
     values = case.values
     return np.min([np.maximum(target.low - values, values - target.high) for target in targets], axis=0)
 
 
 def contradicts(case: Case, targets: list[Target]) -> Bools:
-    """Returns which trained values lie clearly outside every range, so no learner with these targets has them."""
+    """Returns which trained values no learner with these targets can have: they lie clearly outside all ranges."""
     return case.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
 
 
 def min_contradictions(case: Case) -> float:
-    """Returns how many values must contradict Bellman's equation before this is not chance.
+    """Returns how many values must contradict Bellman's equation to be evidence of a bug.
 
-    If replies are drawn, the range of a target is only approximate, so a few values of a correct learner can lie
-    outside it.
+    If the opponent draws its replies, the range of a target is only approximate, so a few values of a correct
+    learner can lie outside it.
     """
     n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.may_be_trained.sum()
     return max(thresholds.MIN_COUNT, n_by_chance if case.learner.opponent_draws else 0)
 
 
 def share_explained(case: Case, targets: list[Target], among: Bools | None = None) -> float:
-    """Returns the fraction of the trained values that are near a target, or of the values in ``among``.
+    """Returns the fraction of the values that are near one of their targets.
 
-    A value does not count if both the value and its target are near 0.
+    It is a fraction of the values in ``among``, by default of the trained values. A value is left out if both the
+    value and its target are near 0.
     """
     is_judged = case.is_trained if among is None else among
     sizes = np.maximum(np.abs(case.values), np.abs(targets[0].mean))
@@ -58,9 +62,10 @@ def share_explained(case: Case, targets: list[Target], among: Bools | None = Non
 
 
 def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
-    """Returns whether this share of the values in ``among``, or more, is nearer to a bug's target than Bellman's.
+    """Returns whether most values in ``among`` are nearer to a bug's target than to Bellman's.
 
-    Only values whose two targets lie apart count.
+    At least the fraction ``min_share`` of them must be nearer. A value whose two targets are close to each other
+    is left out.
     """
     is_apart = np.min([np.abs(target.mean - bug.mean) for target in case.targets], axis=0) > thresholds.APART
     from_bellman = np.min([np.abs(target.mean - case.values) for target in case.targets], axis=0)
@@ -73,7 +78,7 @@ def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> 
 def satisfies_bellman(case: Case) -> bool:
     """Returns whether Bellman's equation explains the values, and no known bug explains them better.
 
-    It must explain most values, and every best move near the end.
+    It must explain most values, and the values of all best moves near the end of the game.
     """
     is_tried = case.is_greedy & case.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
     is_off = is_tried & (distance(case, case.targets) > thresholds.APART)
@@ -87,9 +92,10 @@ def satisfies_bellman(case: Case) -> bool:
 
 
 def proven_bugs(case: Case) -> list[Bug]:
-    """Returns the bugs whose equations the values satisfy.
+    """Returns the known bugs that the values prove.
 
-    An on-policy learner has no maximum that can be wrong, and values of positions may belong to any policy.
+    Bugs in the maximum are left out for an on-policy learner, which has no maximum, and for values of positions,
+    which may belong to any policy.
     """
     has_maximum = not case.assumptions.on_policy and case.learner.has_action_values
     return [
@@ -100,9 +106,9 @@ def proven_bugs(case: Case) -> list[Bug]:
 
 
 def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
-    """Returns the diagnosis that names the bug whose targets are nearest to the values; ``None`` without bugs.
+    """Returns the diagnosis that names the bug whose targets are nearest to the values.
 
-    It also names the bugs whose targets are almost as near.
+    It also names the bugs whose targets are almost as near. Returns ``None`` if ``bugs`` is empty.
     """
     if not bugs:
         return None
@@ -134,9 +140,9 @@ def is_proven(case: Case, bug: Bug) -> bool:
 
     1. Bellman's equation cannot have made these values, and the bug can.
     2. The bug explains nearly all values, and nearly all lie nearer to its targets.
-    3. Some values could move in a certain direction only under Bellman's equation. None of them has moved there,
-       although comparable values have been trained. This third proof is not used for a mean, whose sign can change
-       during training.
+    3. Some values would move in a certain direction only under Bellman's equation. None of them has moved there,
+       although comparable values have been trained. This proof is not used for a bug that takes the mean, whose
+       sign can change during training.
 
     The last moves of a network must have been learned, since its other values depend on them. A bug is never
     proven if it cannot have made these values and Bellman's equation can.
@@ -156,7 +162,7 @@ def is_proven(case: Case, bug: Bug) -> bool:
 
 
 def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
-    """Returns whether the first proof holds.
+    """Returns whether the first proof of :func:`is_proven` holds: only the bug can have made these values.
 
     Args:
         case: The case.
@@ -164,9 +170,9 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
         n_against: The number of values that only Bellman's equation can have made.
 
     Returns:
-        Whether nearly all of these values are for the bug, and enough of them. If the initial value is not between
-        the two rewards, the approximate range of a target ends there when replies are drawn. Then the proof needs
-        as many values as :func:`min_contradictions` says.
+        Whether enough of these values, and nearly all of them, are evidence for the bug. If the opponent draws its
+        replies, ranges are only approximate. An initial value that is not between the two rewards is then an end
+        of a range, and the proof needs as many values as :func:`min_contradictions` says.
     """
     is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
     min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
@@ -174,7 +180,7 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
 
 
 def _explains_nearly_all(case: Case, bug: Target) -> bool:
-    """Returns whether the second proof holds.
+    """Returns whether the second proof of :func:`is_proven` holds: the bug explains nearly all values.
 
     From an initial value other than 0, a value may pass the target of the bug on its way to Bellman's target. Such
     a value does not count as evidence for the bug.
@@ -189,11 +195,11 @@ def _explains_nearly_all(case: Case, bug: Target) -> bool:
 
 
 def _avoids_bellman(case: Case, bug: Target) -> bool:
-    """Returns whether the third proof holds: no value has gone where only Bellman's equation leads.
+    """Returns whether the third proof of :func:`is_proven` holds: no value went where only Bellman's leads.
 
-    A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never does. The proof
-    needs so many telling values that they cannot all have stayed by chance, given how many comparable values have
-    been trained.
+    A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never moves it. The
+    proof needs so many telling values that chance cannot explain why they have not moved. The probability of this
+    is estimated from the fraction of comparable values that have been trained.
     """
     initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
@@ -219,9 +225,9 @@ def _fits_better(
 ) -> bool:
     """Returns whether a bug explains the values better than Bellman's equation does.
 
-    It must explain at least the fraction ``min_explained`` of the values in ``among``, and no less than Bellman's
-    equation. At least the fraction ``min_nearer`` of the values that can tell the two apart must lie nearer to the
-    bug's target; only values in ``counts`` are counted for this.
+    It must explain at least the fraction ``min_explained`` of the values in ``among``, and no fewer than Bellman's
+    equation does. Of the values in ``counts`` that can tell the two apart, at least the fraction ``min_nearer``
+    must lie nearer to the bug's target.
     """
     share = share_explained(case, [bug], among)
     is_counted = (case.must_be_trained | among) & counts
@@ -242,10 +248,12 @@ def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
 def first_witness(case: Case) -> Witness | None:
     """Returns the value that shows a bug most clearly, or ``None`` if no value shows one.
 
-    This is a value that its next values cannot have made. If there is none, it is a best move that is off its
-    target although the other values of its position have reached theirs: a correct learner tries best moves the
-    most, so their values arrive first. Of several such values, the one with the fewest objects is returned, and
-    among these the one that is furthest from its target.
+    The clearest kind is a value that no learner can have, given its values of the next positions. If there is
+    none, it is the value of a best move that is off its target, although the other values in the same position
+    have reached theirs. A correct learner tries best moves the most, so it learns their values first.
+
+    If there are several such values, the one in the position with the fewest objects is returned. Among values in
+    positions of this size, it is the one that is furthest from its target.
     """
     pairs = case.pairs
     from_target = distance(case, case.targets)
@@ -263,7 +271,10 @@ def first_witness(case: Case) -> Witness | None:
 
 
 def _witness(case: Case, pair: int) -> Witness:
-    """Returns the value of a pair and the nearest of its targets, in the units in which the values were given."""
+    """Makes a witness of a position and an action, given the number of this pair.
+
+    The value and the nearest of its targets are in the units in which the user gave the values.
+    """
     pairs, unit, value = case.pairs, case.assumptions.unit, float(case.values[pair])
     means = (float(target.mean[pair]) + 0.0 for target in case.targets)  # without a negative zero
     target = min(means, key=lambda mean: abs(mean - value))

@@ -1,7 +1,7 @@
 """What a diagnosis can find: the name and the meaning of each finding, and the diagnosis itself.
 
 Other people's programs compare and store the names, so they do not change. Each known bug changes one part of
-Bellman's equation. Its meaning is part of the verdict, so it is in ``KNOWN_BUGS``.
+Bellman's equation. Verdicts quote the meanings of the known bugs from ``KNOWN_BUGS``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOT_FINITE = "values that are not finite"
 """The value of a legal action is infinite or undefined."""
 
 FUTURE_AT_END = "future of a finished game"
-"""The learner adds a large future to the last reward, although the game is over."""
+"""The learner adds a large future return to the last reward, although the game is over."""
 
 OUT_OF_RANGE = "values out of range"
 """Some values are larger than every return."""
@@ -56,7 +56,7 @@ OLD_VALUE_IGNORED = "old value ignored"
 """The update never finds the old value, so each value is a fixed fraction of its last target."""
 
 UNKNOWN_BUG = "a bug in no list"
-"""No correct learner can have the values, and they do not prove a bug of the list."""
+"""No correct learner can have the values, but they do not prove any known bug."""
 
 NO_MASK = "no mask at prediction"
 """The player can play illegal actions."""
@@ -82,37 +82,37 @@ KNOWN_BUGS = {
     LAST_MOVER_DROPPED: "the reward of the player who takes the last object is dropped",
     OTHER_PLAYER_DROPPED: "the reward of the player who does not take the last object is dropped",
 }
-"""The known bugs in words, each with the other bugs that lead to the same values."""
+"""The known bugs, described in words. The description includes other bugs that lead to the same values."""
 
 
 def distinct_findings(findings: Sequence[str]) -> list[str]:
-    """Returns the findings without those that another one already covers.
+    """Removes the maximum over illegal actions from the findings if they include a maximum that starts from 0.
 
-    If the values of illegal actions stay 0, a maximum over illegal actions is a maximum that starts from 0.
+    If the values of illegal actions stay 0, these two bugs are the same.
     """
     is_covered = MAXIMUM_FROM_0 in findings
     return [name for name in findings if not (is_covered and name == MAXIMUM_OVER_ILLEGAL)]
 
 
 def position_in_words(heaps: Iterable[int]) -> str:
-    """Returns a position as a place in a sentence."""
+    """Returns a position as part of a sentence, such as "at 0-0-2"."""
     return f"at {position_name(heaps)}"
 
 
 def pair_in_words(heaps: Iterable[int], move: tuple[int, int]) -> str:
-    """Returns a position and a move as a place in a sentence."""
+    """Returns a position and a move as part of a sentence, such as "at 0-0-2, take 1 from C"."""
     heap, count = move
     return f"{position_in_words(heaps)}, take {count} from {heap_name(heap)}"
 
 
 class Witness(NamedTuple):
-    """The first value that its own next values do not explain.
+    """An example of a wrong value: the player's own values of the next positions do not explain it.
 
     Attributes:
         heaps: The heap sizes of the position.
         move: The heap and the number of objects that are taken from it.
         value: The value of the move.
-        target: What Bellman's equation makes of the player's next values.
+        target: The value that follows from Bellman's equation and the player's values of the next positions.
     """
 
     heaps: tuple[int, ...]
@@ -132,11 +132,12 @@ class Diagnosis:
     Attributes:
         result: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
         verdict: The result and what to do next, in a few sentences.
-        findings: The names of what was found. There are several if values cannot tell them apart.
-        witness: The first value that its own next values do not explain. ``None`` if there is none, and
-            in a diagnosis of moves.
-        discount: The discount that the values do satisfy, if it differs from the one that was passed. The verdict
-            says whether it applies per move or per own turn. ``None`` in all other diagnoses.
+        findings: The names of what was found. There are several if the values cannot tell them apart.
+        witness: The clearest example of a wrong value. ``None`` if there is no example, and always ``None`` if
+            moves were diagnosed.
+        discount: The discount with which the values satisfy Bellman's equation, if it differs from the one that
+            was passed. The verdict says whether it applies per move or per own turn. ``None`` in all other
+            diagnoses.
     """
 
     result: Literal["no bug found", "bug", "undecided"]

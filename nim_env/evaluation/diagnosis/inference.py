@@ -1,6 +1,6 @@
 """What the values themselves show about the training: the rewards and the initial value.
 
-This comes before the values are judged. Assumptions that the values rule out end the diagnosis.
+This comes before the values are judged. If they rule out what is assumed, the diagnosis ends here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ def contradiction(learner: Learner, assumptions: Assumptions) -> Diagnosis | Non
 
 
 def _other_initial(learner: Learner, assumptions: Assumptions) -> Diagnosis | None:
-    """Looks for entries for illegal actions that hold another initial value than the assumed one, and not 0."""
+    """Looks for an initial value other than the assumed one in the entries for illegal actions.
+
+    No update changes these entries. If they are 0, they show nothing.
+    """
     found, assumed = learner.initial, assumptions.initial
     if assumed is None or found is None or found in (0, assumed):
         return None
@@ -28,7 +31,7 @@ def _other_initial(learner: Learner, assumptions: Assumptions) -> Diagnosis | No
 
 
 def _future_at_end(learner: Learner, assumptions: Assumptions) -> Diagnosis | None:
-    """Looks for a future that is added to the last reward and is far larger than the rewards."""
+    """Checks whether the learner adds a huge future return to the reward of last moves, which end the game."""
     last = learner.last_moves
     typical = float(np.median(last))
     future = typical - assumptions.bellman(learner.pairs.rules).last_mover
@@ -43,13 +46,16 @@ def _future_at_end(learner: Learner, assumptions: Assumptions) -> Diagnosis | No
 
 
 def reward_size(learner: Learner) -> float:
-    """Returns the size of the rewards that all learned last moves agree on, or 1 if they do not."""
+    """Infers the size of the rewards from the values of last moves.
+
+    Last moves that still have the initial value are left out. The result is 1 if the others do not agree.
+    """
     last = np.abs(learner.last_moves[learner.last_moves != (learner.initial or 0)])
     if len(last) < thresholds.MIN_COUNT:
         return 1.0
     size = float(np.median(last))
     agrees = (np.abs(last - size) <= thresholds.SAME_REWARD * size).all()
-    # the largest value is a reward; if others are larger, last moves of a small value are on their way from 0
+    # if other values are larger than those of last moves, the last moves are still on their way from 0
     is_largest = learner.largest_value(Assumptions()) <= thresholds.MAX_VALUE * size
     is_other = size > 1 + thresholds.NEAR or (0 < size < 1 - thresholds.NEAR and is_largest)
     return size if agrees and is_other else 1.0

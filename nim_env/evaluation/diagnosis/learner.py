@@ -1,7 +1,7 @@
-"""What was given about a learner: its values, in the rows of the positions that are judged.
+"""What the user passed to the diagnosis: the values of a learner, and facts about its training.
 
-A value belongs to a pair of a position and a legal action. :class:`Pairs` has these pairs, and the position that
-follows each of them. :class:`Learner` has the values and what else the user passed, before anything is assumed.
+A value belongs to a *pair* of a position and a legal action. :class:`Pairs` lists the pairs, and the position that
+each of them leads to. :class:`Learner` has the values and the facts, before anything is assumed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The pairs of a position and a legal action, in the positions that the diagnosis judges.
+    """The positions that the diagnosis judges, and all P pairs of such a position and a legal action.
 
-    It judges the N positions with the fewest objects, one in each row, with the empty position in the first row. A
-    move removes objects, so it always leads to another one of these positions. The P pairs are in the order of
-    their rows.
+    The diagnosis judges the N positions with the fewest objects. Each has a row, and the empty position has the
+    first row. A move removes objects, so it always leads to another one of these positions. The pairs are in the
+    order of their rows.
 
     Attributes:
         rules: The game.
@@ -40,7 +40,7 @@ class Pairs:
         legal: The legal actions of each row, bool of shape ``(N, n_actions)``.
         row: The row of the position of each pair, ``np.intp`` of shape ``(P,)``.
         action: The action of each pair, ``np.intp`` of shape ``(P,)``.
-        next_row: The row of the position after each pair, ``np.intp`` of shape ``(P,)``.
+        next_row: The row of the position that each pair leads to, ``np.intp`` of shape ``(P,)``.
     """
 
     rules: NimRules
@@ -53,45 +53,54 @@ class Pairs:
 
     @cached_property
     def n_objects(self) -> NDArray[np.int64]:
-        """The number of objects before each pair, int64 of shape ``(P,)``."""
+        """The number of objects in the position of each pair, int64 of shape ``(P,)``."""
         return self.positions.sum(axis=1)[self.row]
 
     @cached_property
     def is_last(self) -> Bools:
-        """Whether each pair takes the last object, bool of shape ``(P,)``."""
+        """Whether the action of each pair takes the last object, bool of shape ``(P,)``."""
         return self.next_row == 0
 
     @cached_property
     def wins(self) -> Bools:
-        """Whether each pair is a winning move, bool of shape ``(P,)``."""
+        """Whether the action of each pair is a winning move, bool of shape ``(P,)``."""
         return theory.winning_action_mask(self.rules, self.positions)[self.legal] > 0
 
     @cached_property
     def n_legal(self) -> NDArray[np.int64]:
-        """The number of legal actions of each row, at least 1 for the empty position too, shape ``(N,)``."""
+        """The number of legal actions in each position, shape ``(N,)``. It is 1 for the empty position."""
         return self.legal.sum(axis=1).clip(1)
 
     def table(self, of_pairs: Floats, of_illegal: float) -> Floats:
-        """Returns a table of shape ``(N, n_actions)`` of the entries of the pairs, and one for illegal actions."""
+        """Returns a table with a row for each position and a column for each action.
+
+        Legal actions have the entries ``of_pairs``. All illegal actions have the entry ``of_illegal``.
+        """
         table = np.full(self.legal.shape, of_illegal)
         table[self.legal] = of_pairs
         return table
 
     def probabilities(self, policy: PolicyLike) -> Floats:
-        """Returns the probability of each pair as a move of a policy, shape ``(P,)``."""
+        """Returns the probability with which a policy plays the action of each pair, shape ``(P,)``."""
         table = tabulate(self.rules, policy, np.float64, illegal_action="lose").probabilities
         return table[self.indices][self.legal]
 
     def after(self, at_end: float, of_rows: Floats) -> Floats:
-        """Returns the entry of the next row for each pair, or ``at_end`` if it ends the game, shape ``(P,)``."""
+        """Looks up an entry for the position that each pair leads to, or ``at_end`` if the pair ends the game.
+
+        ``of_rows`` has an entry for each position, shape ``(N,)``. The result has the shape ``(P,)``.
+        """
         return np.where(self.is_last, at_end, of_rows[self.next_row])
 
     def sums(self, of_pairs: NDArray[Any]) -> Floats:
-        """Returns the sum over the actions of each row: shape ``(P,)`` in, ``(N,)`` out."""
+        """Sums the entries of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``."""
         return np.bincount(self.row, of_pairs, len(self.indices)).astype(np.float64)
 
     def maxima(self, of_pairs: Floats) -> Floats:
-        """Returns the maximum over the actions of each row, 0 in the first row: ``(P,)`` in, ``(N,)`` out."""
+        """Finds the largest entry of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``.
+
+        It is 0 in the empty position.
+        """
         found = np.full(len(self.indices), -np.inf)
         np.maximum.at(found, self.row, of_pairs)
         found[0] = 0
@@ -99,7 +108,7 @@ class Pairs:
 
 
 def judged_pairs(rules: NimRules) -> Pairs:
-    """Returns the legal pairs of the positions that are judged."""
+    """Chooses the positions that are judged, and lists the legal actions in them."""
     heaps = rules.all_positions()
     indices = heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
     legal = rules.action_mask(heaps[indices]) > 0
@@ -112,19 +121,19 @@ def judged_pairs(rules: NimRules) -> Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """What was given about a learner, before anything is assumed about it.
+    """What the user passed about a learner, before anything is assumed about it.
 
     Attributes:
-        pairs: The judged positions of the game, N rows, and their P legal pairs.
-        given: The values as they were given, in these rows: float64 of shape ``(N, n_actions)``, or ``(N,)`` if
-            they are values of positions.
+        pairs: The N positions that are judged, and the P legal actions in all of them together.
+        given: The values in these positions as the user passed them: float64 of shape ``(N, n_actions)``, or
+            ``(N,)`` if they are values of positions.
         discount: The discount of the training.
         earlier: The values of the same training at an earlier time, like ``given`` or in the other shape.
             ``None`` if there are none.
-        opponent: The probability of each pair as a reply of the opponent, float64 of shape ``(P,)``. ``None`` for
-            self-play.
-        behavior: The probability of each pair as a move of the learner itself, float64 of shape ``(P,)``.
-            ``None`` if its policy was not given.
+        opponent: The probability with which the opponent plays each legal action, float64 of shape ``(P,)``.
+            ``None`` for self-play.
+        behavior: The probability with which the learner itself played each legal action, float64 of shape
+            ``(P,)``. ``None`` if its policy was not given.
     """
 
     pairs: Pairs
@@ -151,10 +160,11 @@ class Learner:
 
     @cached_property
     def initial(self) -> float | None:
-        """The initial value, as the entries for illegal actions show it, since no update changes them.
+        """The initial value. It is read from the entries for illegal actions, since no update changes them.
 
-        It is 0 unless all these entries have another value that some legal action has too. ``None`` for values of
-        positions, and for a network, whose entries for illegal actions are not all equal.
+        If all these entries have the same value, and some legal action has it too, this is the initial value. If
+        no legal action has it, the initial value is 0. ``None`` for values of positions, and for a network, whose
+        entries for illegal actions are not all equal.
         """
         if not self.has_action_values:
             return None
@@ -167,9 +177,10 @@ class Learner:
 
     @cached_property
     def possible_initials(self) -> list[float]:
-        """The values that look like initial ones.
+        """Numbers that look like the initial value.
 
-        Each of them is the value of all moves in several positions, although some of the moves win and some lose.
+        Each of them is the value of all moves in several positions, although some of these moves win and some
+        lose.
         """
         pairs, values = self.pairs, self.given[self.pairs.legal]
         n_wins = pairs.sums(pairs.wins)
@@ -181,7 +192,10 @@ class Learner:
 
     @cached_property
     def last_moves(self) -> Floats:
-        """The values of the moves that take the last object, or of the positions with one object."""
+        """The values of the moves that take the last object.
+
+        For values of positions, these are the values of the positions with one object.
+        """
         if self.has_action_values:
             return self.given[self.pairs.legal][self.pairs.is_last]
         return self.given[self.pairs.positions.sum(axis=1) == 1]
@@ -189,8 +203,8 @@ class Learner:
     def action_values(self, assumptions: Assumptions) -> Floats:
         """Returns the values of all actions under some assumptions, float64 of shape ``(N, n_actions)``.
 
-        A dictionary without an entry for a pair became a table with a 0 there; this 0 is read as the initial
-        value. Values of positions become the values of the actions that lead there.
+        If the table was made from a dictionary, it has a 0 for each missing entry. Such a 0 is read as the initial
+        value. If the values are values of positions, the values of actions are computed from them.
         """
         pairs = self.pairs
         if self.has_action_values:
@@ -208,7 +222,7 @@ class Learner:
         return pairs.table(pairs.after(bellman.last_mover, of_next), assumptions.loss)
 
     def largest_value(self, assumptions: Assumptions) -> float:
-        """Returns the size of the largest value of a legal action under some assumptions."""
+        """Returns the largest absolute value of a legal action under some assumptions."""
         return float(np.abs(self.action_values(assumptions)[self.pairs.legal]).max())
 
 
@@ -223,7 +237,7 @@ def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
 
 
 def first_undefined(rules: NimRules, values: Floats) -> str:
-    """Returns the first value that is not finite, in words; empty if all values of legal actions are finite."""
+    """Describes the first value of a legal action that is not finite. The string is empty if all are finite."""
     heaps = rules.all_positions()
     is_wrong = ~np.isfinite(values)
     if values.ndim == 2:

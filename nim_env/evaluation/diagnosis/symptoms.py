@@ -1,7 +1,7 @@
 """The tests for bugs: each looks at the values for one symptom of a bug, under the assumptions of the case.
 
 A test returns the diagnosis of what it has found, or ``None`` if the values do not have its symptom. The tests are
-in the order in which they are made, except that the one for another discount, which has several steps, is last.
+in the order in which they are run, except that the one for another discount is last, since it has several steps.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from nim_env.evaluation.diagnosis.learner import Bools, Floats
 def first_symptom(case: Case) -> Diagnosis | None:
     """Returns the diagnosis of the first test that finds something, or ``None`` if no test does.
 
-    A few of the diagnoses are undecided, as for another discount, which may be what the user meant. The values of
-    a network start anywhere, so most symptoms would prove nothing, and only two of the tests apply.
+    A few of the diagnoses are undecided. For example, the user may have meant to train with another discount. The
+    values of a network start anywhere, so most symptoms would prove nothing, and only two of the tests apply.
     """
     tests = [
         _out_of_range,
@@ -40,7 +40,7 @@ def first_symptom(case: Case) -> Diagnosis | None:
 
 
 def _out_of_range(case: Case) -> Diagnosis | None:
-    """Looks for values larger than every return."""
+    """Looks for values that are larger than any return can be."""
     unit, sizes = case.assumptions.unit, np.abs(case.values)
     largest, max_share = max(thresholds.MAX_VALUE, abs(case.scaled.initial_or_0)), 0.0
     if case.scaled.initial is None:  # a network can overshoot, and a few of its values lie anywhere
@@ -51,12 +51,12 @@ def _out_of_range(case: Case) -> Diagnosis | None:
 
 
 def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
-    """Looks for last moves with values on both sides of the initial one, although they all have one reward."""
+    """Looks for last moves with values above and below the initial one, although all have the same reward."""
     return verdicts.mixed_signs("last moves") if min(_progress_of_last_moves(case)) > thresholds.NEAR else None
 
 
 def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
-    """Looks for last moves whose values have left the initial value 0, although this is their reward too."""
+    """Looks for last moves whose values have left 0, although their reward and their initial value are 0."""
     furthest = case.last_moves[np.abs(case.last_moves).argmax()]
     if not (case.bellman.last_mover == case.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
         return None
@@ -78,7 +78,10 @@ def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
 
 
 def _progress_of_last_moves(case: Case) -> tuple[float, float]:
-    """Returns the furthest that the value of a last move has moved toward its reward, and away from it."""
+    """Returns how far the values of last moves have moved from the initial value.
+
+    The first number is the largest change toward the reward, the second is the largest change away from it.
+    """
     initial = case.scaled.initial_or_0
     progress = (case.last_moves - initial) * np.sign(case.bellman.last_mover - initial)
     return progress.max(), -progress.min()
@@ -94,7 +97,7 @@ def _no_last_move(case: Case) -> Diagnosis | None:
 
 
 def _known_bug(case: Case) -> Diagnosis | None:
-    """Looks for a known bug whose equation the values satisfy."""
+    """Looks for a known bug that the values prove."""
     return evidence.nearest_bug(case, evidence.proven_bugs(case))
 
 
@@ -102,14 +105,14 @@ def _values_of_both_signs(case: Case) -> Diagnosis | None:
     """Looks for values on both sides of 0, although one of the rewards is 0."""
     scaled, values = case.scaled, case.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
-    is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values have the other sign
+    is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values may differ in sign
     if 0 not in (scaled.win, scaled.loss) or not has_both_signs or not is_between:
         return None
     return verdicts.mixed_signs("values")
 
 
 def _unknown_bug(case: Case) -> Diagnosis | None:
-    """Looks for values that Bellman's equation cannot have made, or that do not move: a bug without a name."""
+    """Looks for values that no correct learner can have, or that have stopped before reaching their targets."""
     is_impossible = evidence.contradicts(case, case.targets).sum() >= evidence.min_contradictions(case)
     if not is_impossible and _n_stuck(case) < thresholds.MIN_COUNT:
         return None
@@ -118,9 +121,10 @@ def _unknown_bug(case: Case) -> Diagnosis | None:
 
 
 def _n_stuck(case: Case) -> int:
-    """Returns the number of best moves near the end whose values are off their targets and have not changed.
+    """Counts the best moves near the end of the game whose values are stuck: off their targets and unchanged.
 
-    Another value of the same position must have changed meanwhile. If none has, exploration has ended.
+    Unchanged means that the value is the same as in the earlier table. Another value of the same position must
+    have changed in the meantime. If none has, exploration has ended.
     """
     learner = case.learner
     if learner.earlier is None or learner.earlier.ndim != learner.given.ndim or case.assumptions.on_policy:
@@ -134,7 +138,10 @@ def _n_stuck(case: Case) -> int:
 
 
 def _is_off(case: Case) -> Bools:
-    """Returns which trained best moves are off their targets, in positions in which another move was tried too."""
+    """Returns which best moves have trained values that are off their targets.
+
+    Only positions in which another move was tried too are considered.
+    """
     pairs = case.pairs
     is_tried = pairs.sums(case.is_trained & ~case.is_greedy)[pairs.row] > 0
     is_off = evidence.distance(case, case.targets) > thresholds.APART
@@ -142,10 +149,11 @@ def _is_off(case: Case) -> Bools:
 
 
 def _other_discount(case: Case) -> Diagnosis | None:
-    """Looks for a discount other than the given one with which Bellman's equation holds.
+    """Checks whether Bellman's equation holds with a discount other than the given one.
 
-    The last moves must have reached their reward, since all other values depend on them. If the rewards seem
-    smaller than 1, and the discount smaller by the same factor, the learner never finds its old value.
+    The values of last moves must have reached their reward, since all other values depend on them. If the rewards
+    seem smaller than 1, and the discount smaller by the same factor, the bug is that the learner never finds its
+    old value.
     """
     unit, given = case.assumptions.unit, case.learner.discount
     fitted = _fitted_discount(_shown_discounts(case), given) if _have_last_moves_arrived(case) else None
@@ -158,7 +166,11 @@ def _other_discount(case: Case) -> Diagnosis | None:
 
 
 def _shown_discounts(case: Case) -> dict[str, Floats]:
-    """Returns the discounts that the values show, per move and per own turn, if there are enough of them."""
+    """Computes the discount that each value shows, per own turn and in self-play also per move.
+
+    The discounts are in a dictionary with the keys "move" and "own turn". A key is missing if too few values show
+    a discount.
+    """
     given = case.learner.discount
     steps = ("move", "own turn") if case.learner.is_self_play else ("own turn",)
     targets_at_0 = case.targets_of(case.bellman._replace(sign=0.0))
@@ -186,7 +198,7 @@ def _fitted_discount(shown: dict[str, Floats], given: float) -> tuple[float, str
 
 
 def _have_last_moves_arrived(case: Case) -> bool:
-    """Returns whether most of the last moves that were trained have reached their reward."""
+    """Returns whether nearly all trained values of last moves have reached their reward."""
     last = case.values[case.is_trained & case.pairs.is_last]
     n_arrived = _are_same(last, case.bellman.last_mover).sum()
     return bool(n_arrived >= max(1, thresholds.MIN_NEARER * len(last)))
@@ -195,7 +207,8 @@ def _have_last_moves_arrived(case: Case) -> bool:
 def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
     """Returns the discount that each value shows.
 
-    A target is linear in the discount, so two targets are enough, for 0 and for 1.
+    A target is linear in the discount, so the targets for discounts of 0 and 1 are enough to compute it. Values
+    with noisy targets, or with targets that hardly depend on the discount, are left out.
     """
     slope = at_1.mean - at_0.mean
     is_judged = case.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
@@ -203,7 +216,10 @@ def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
 
 
 def _is_given(discounts: Floats, given: float) -> bool:
-    """Returns whether most values or their median show the given discount, or its square: a turn is two moves."""
+    """Returns whether most of the discounts, or their median, are the given one or its square.
+
+    The square counts since a turn is two moves.
+    """
     return any(
         _are_same(discounts, discount).mean() >= thresholds.MAJORITY
         or _are_same(float(np.median(discounts)), discount)
@@ -212,5 +228,5 @@ def _is_given(discounts: Floats, given: float) -> bool:
 
 
 def _are_same(discounts: Any, discount: float) -> Any:
-    """Returns which discounts are the same as another one."""
+    """Returns whether each number is nearly equal to ``discount``."""
     return np.abs(discounts - discount) < thresholds.SAME_DISCOUNT

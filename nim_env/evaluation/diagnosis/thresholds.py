@@ -2,8 +2,9 @@
 
 A number comes from a theorem (docs/how_the_diagnosis_works.md has the proof), from a definition that fixes what a
 word means, from an assumption about learners, or from the runs of docs/experiments/diagnosis.md, in which learners
-with and without bugs were diagnosed. That page also says how many diagnoses change with some of the numbers.
-Values are measured in units of the larger reward, so a return is never larger than 1.
+with and without bugs were diagnosed. The last words of most docstrings say from which. The page of the runs also
+says how many diagnoses change with some of the numbers. Values are measured in units of the larger reward, so a
+return is never larger than 1.
 """
 
 MAX_POSITIONS = 50_000
@@ -14,7 +15,7 @@ MIN_COUNT = 3
 """Fewer values than this prove nothing. A definition."""
 
 MAX_VALUE = 1.1
-"""A larger value is out of range. A mean of returns of at most 1 is at most 1 by a theorem; the rest allows for a
+"""A larger value is out of range. By a theorem, a mean of returns is at most 1 if they are. The rest allows for a
 small cost per step."""
 
 NEAR = 0.1
@@ -26,12 +27,12 @@ APART = 0.2
 definition."""
 
 SAME_REWARD = 0.01
-"""Last moves have one reward if they differ by no more than this fraction of it. On their way from 0 they differ
-by more, since they have had different numbers of updates."""
+"""Last moves show one reward if their values differ by no more than this fraction of it. On their way from 0 the
+values differ by more, since they have had different numbers of updates."""
 
 FAR_LARGER = 10_000
-"""A last move has a future, and not only a reward, if its value is this many times larger than the rewards. A
-definition."""
+"""If the value of a last move is this many times larger than the rewards, the learner adds a future return to its
+reward. A definition."""
 
 NOISE = 0.5
 """The fraction of a sample's standard deviation by which a settled value may miss its target. A learning rate of
@@ -42,7 +43,7 @@ MAX_CONTRADICTING = 0.02
 
 MAX_CONTRADICTING_WRONG_SIGN = 5 * MAX_CONTRADICTING
 """The fraction of the trained values that may contradict the opponent's reward if all last moves have the wrong
-sign. It is larger, since this sign says most already. An assumption."""
+sign. It is larger, since the wrong sign is strong evidence by itself. An assumption."""
 
 MIN_NEARER = 0.85
 """The fraction that must lie nearer to the target of a bug, among the values that can tell the bug from Bellman's
@@ -52,23 +53,24 @@ MIN_EXPLAINED = 0.8
 """The fraction of the trained values that an equation must explain. A definition."""
 
 MAJORITY = 0.5
-"""The fraction of values that is most of them. A bug is likely if it explains most values, and if most lie nearer
-to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. The given
-discount is right if most values show it. A definition."""
+"""Most values means more than this fraction of them. A bug is likely if it explains most values, and if most lie
+nearer to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. The
+given discount is right if most values show it. A definition."""
 
 MIN_SURPRISAL = 8
-"""Something is not chance if its surprisal, minus the logarithm of its probability, is larger than this. From the
-runs."""
+"""Something has not happened by chance if its surprisal is larger than this. The surprisal is minus the natural
+logarithm of its probability. From the runs."""
 
 TIE_FACTOR = 1.3
-"""Two bugs are named together if the distances of the values from their targets differ by a smaller factor. A
-definition."""
+"""A diagnosis names two bugs together if the distances of the values from their targets differ by a smaller factor
+than this. A definition."""
 
 SAME_DISCOUNT = 0.04
 """Two discounts are the same if they differ by less than this. A definition."""
 
 ENDGAME_OBJECTS = 5
-"""The number of objects up to which a correct learner tries the best moves again and again. An assumption."""
+"""In positions with up to this many objects, a correct learner tries the best moves again and again. An
+assumption."""
 
 MIN_CHANGE = 0.02
 """A value that moved by less than this between two tables has not moved. A definition."""

@@ -1,7 +1,8 @@
 """The verdicts: the sentences of all diagnoses, in the order in which a diagnosis can end.
 
-Each function writes the verdict on one finding. It has a sentence or two, and takes the numbers and words that
-appear in them. The premises are the exception: they are parts of the verdict :func:`undecided`.
+Each function returns the diagnosis for one finding, with a verdict of a sentence or two. Its arguments are the
+numbers and words that appear in the verdict. The functions whose names start with ``if_`` are the exception: they
+return sentences for an undecided verdict.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from nim_env.evaluation.diagnosis.findings import Diagnosis, Witness
 
 
 def no_bug(text: str, *names: str) -> Diagnosis:
-    """Says that there is no bug; ``text`` says how this shows, without a full stop."""
+    """Says that there is no bug. ``text`` is the reason, a sentence without a full stop."""
     return Diagnosis("no bug found", f"No bug found. {text[0].upper()}{text[1:]}.", names)
 
 
 def bug(text: str, *names: str, place: str = "", witness: Witness | None = None) -> Diagnosis:
-    """Says that there is a bug; ``text`` describes it, and ``place`` says where it is ("in the update")."""
+    """Says that there is a bug. ``text`` describes it, and ``place`` says where it is ("in the update")."""
     title = f"Bug {place}" if place else "Bug"
     example = f" Look at its update: {witness}." if witness else ""
     return Diagnosis("bug", f"{title}: {text}.{example}", names, witness)
@@ -32,7 +33,7 @@ def undecided(
 ) -> Diagnosis:
     """Says that nothing is decided. ``text`` says what the user can pass to decide, without a full stop.
 
-    If there is a diagnosis ``otherwise``, the text is the premise under which the learner is correct.
+    The verdict of the diagnosis ``otherwise``, if there is one, is added after the word "Otherwise".
     """
     if otherwise is not None:
         second = otherwise.verdict[0].lower() + otherwise.verdict[1:].removesuffix(".")
@@ -42,7 +43,7 @@ def undecided(
 
 
 def _bugs_in_words(names: Sequence[str]) -> str:
-    """Returns the words for known bugs that values cannot tell apart."""
+    """Describes known bugs that the values cannot tell apart."""
     return "; or ".join(findings.KNOWN_BUGS[name] for name in findings.distinct_findings(names))
 
 
@@ -50,7 +51,7 @@ def _bugs_in_words(names: Sequence[str]) -> str:
 
 
 def not_finite(value: str) -> Diagnosis:
-    """Says that a value is infinite or undefined; ``value`` names it and says what it is."""
+    """Says that a value is infinite or undefined. ``value`` describes it in words."""
     return bug(f"{value}, not a finite number", findings.NOT_FINITE, place="in the values")
 
 
@@ -61,15 +62,15 @@ def other_initial(in_table: float, given: float) -> Diagnosis:
 
 
 def future_at_end(future: float) -> Diagnosis:
-    """Says that a future is added to the last reward."""
+    """Says that the learner adds a future return to the last reward."""
     return bug(f"a finished game has a future of {future:.3g} instead of 0", findings.FUTURE_AT_END)
 
 
-# Values that were not trained, and some of them
+# Tables in which no value was trained, or only some of them
 
 
 def untrained(otherwise: Diagnosis | None) -> Diagnosis:
-    """Says that nothing was learned, or that a bug, ``otherwise``, keeps all values where they start."""
+    """Says that nothing was learned. ``otherwise`` is a bug that may keep all values where they start."""
     text = "all values are still the initial one: nothing was learned"
     return undecided(text, findings.UNTRAINED, otherwise=otherwise)
 
@@ -106,7 +107,7 @@ def other_reward(furthest: float) -> Diagnosis:
 
 
 def wrong_sign(is_opponents_reward: bool) -> Diagnosis:
-    """Says that the values of all last moves have moved away from their reward, perhaps to the opponent's."""
+    """Says that the values of all last moves have moved away from their reward, perhaps toward the opponent's."""
     text = "last moves have the wrong sign"
     if is_opponents_reward:
         return bug(f"{findings.KNOWN_BUGS[findings.OPPONENTS_REWARD]}: {text}", findings.OPPONENTS_REWARD)
@@ -120,7 +121,7 @@ def old_value_ignored(share: float) -> Diagnosis:
 
 
 def other_discount(discount: float, step: str, given: float) -> Diagnosis:
-    """Says that Bellman's equation holds with a discount other than the given one, per ``step``."""
+    """Says that the values satisfy Bellman's equation with another discount than the given one, per ``step``."""
     text = (
         f"{findings.BELLMAN} holds with a discount of {discount:.2f} per {step}, not {given:g}. "
         "If this is your discount, pass it; if not, the update uses another one"
@@ -145,9 +146,9 @@ def unknown_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
 
 
 def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
-    """Says that most values satisfy Bellman's equation, for rewards of this size.
+    """Says that most values satisfy Bellman's equation, for rewards of size ``unit``.
 
-    If the learner always explores, this holds only for replies that are drawn at random.
+    If the learner always explores, the verdict adds that this holds only for replies that are drawn at random.
     """
     text = f"{_settled_values(share)} where {findings.BELLMAN} puts them"
     if unit != 1:
@@ -158,7 +159,7 @@ def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
 
 
 def perfect_play(share: float, otherwise: Diagnosis | None) -> Diagnosis:
-    """Says that every move is right, but not all values have settled, perhaps because of the bug ``otherwise``."""
+    """Says that every move is right, but not all values have settled. ``otherwise`` is a likely bug."""
     text = f"every move is right; {_settled_values(share)} so far"
     if otherwise is None:
         return no_bug(text, findings.PERFECT_PLAY)
@@ -166,7 +167,10 @@ def perfect_play(share: float, otherwise: Diagnosis | None) -> Diagnosis:
 
 
 def train_longer(share: float, never: str, is_end_learned: bool, otherwise: Diagnosis | None) -> Diagnosis:
-    """Says that nothing is decided yet; ``never`` is the result that was never seen, a win or a loss, or empty."""
+    """Says that nothing is decided yet. ``otherwise`` is a likely bug.
+
+    ``never`` is the result that the learner has never seen, "win" or "loss". It is empty if both were seen.
+    """
     text = f"train longer: {_settled_values(share)} so far"
     if never:
         text = f"no {never} was ever seen. Let both sides start, and {text}"
@@ -176,7 +180,7 @@ def train_longer(share: float, never: str, is_end_learned: bool, otherwise: Diag
 
 
 def perfect_moves() -> Diagnosis:
-    """Says that every move is right, although the values ask for more training."""
+    """Says that every move is right, although not all values have settled."""
     return no_bug("every move is right, although not all values have settled", findings.PERFECT_PLAY)
 
 
@@ -185,29 +189,29 @@ def _settled_values(share: float) -> str:
     return f"{share:.0%} of the trained values have settled"
 
 
-# The premises under which a correct learner can have the values, each with the argument that decides
+# The assumptions under which a correct learner can have the values, each with the argument to pass if it is true
 
 
 def if_rewards_are_larger(size: float, unit: float) -> str:
-    """Returns the premise for values of this size, larger than the rewards of size ``unit``."""
+    """Returns sentences that ask for the rewards if they are larger than ``unit``, since values reach ``size``."""
     values = f"values reach {size:.3g}, more than a return of {unit:g}"
     return f"{values}. If the rewards are larger, pass them (rewards, --rewards)"
 
 
 def if_one_reward_is_0(win: float, loss: float) -> str:
-    """Returns the premise that one of the rewards is 0."""
+    """Returns sentences that ask the user to pass the rewards if one of them is 0."""
     never = "loss" if loss == 0 else "win"
     rewards = f"no {never} was ever seen. If the rewards are {win:g} and {loss:g}, pass them (rewards, --rewards)"
     return f"{rewards}; if one side always starts, let both start"
 
 
 def if_values_start_at(initial: float) -> str:
-    """Returns the premise for another initial value."""
+    """Returns sentences that ask the user to pass the initial value if it is ``initial``."""
     return f"values may start at {initial:g}. If they do, pass this value (initial, --initial)"
 
 
 def if_on_policy() -> str:
-    """Returns the premise for targets that follow the learner's own moves."""
+    """Returns sentences that ask the user to say so if the learner is on-policy."""
     return "the learner may be on-policy, like SARSA or Monte Carlo. If it is, say so (on_policy, --on-policy)"
 
 
