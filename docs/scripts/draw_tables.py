@@ -69,7 +69,7 @@ def benchmark_rates():
     """The rates in the first table of benchmarks.md, in steps per second."""
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     header, *lines = re.search(r"^num_envs .*?(?=\n```)", page, re.MULTILINE | re.DOTALL)[0].splitlines()
-    rates = pd.DataFrame(columns=map(int, header.split()[1:]), dtype=float)
+    rates = pd.DataFrame(columns=[int(n) for n in header.split()[1:]], dtype=float)
     for line in lines:
         name, numbers = re.split("  +", line, maxsplit=1)
         row = [1000 * float(number.replace(",", "")) for number in numbers.split()]

@@ -343,12 +343,12 @@ def test_the_policy_of_a_critic_is_the_actor_in_training(algorithm, use_masking)
     assert (player.deterministic, player.use_masking) == (True, use_masking)
 
 
-def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
+def test_a_network_of_pytorch_by_the_program_of_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "test_your_agent.md").read_text(encoding="utf-8")
     torch.save(torch.nn.Linear(3, RULES.n_actions), "net.pt")
-    code = re.search(r"net = torch.*\nplayer = lambda.*\n", page)[0]
-    Path("mine.py").write_text(f"import torch\n{code}", encoding="utf-8")
+    code = re.search(r"import torch\nnet = .*?(?=```)", page, re.DOTALL)[0]
+    Path("mine.py").write_text(code, encoding="utf-8")
     player = load_player("mine.py:player", RULES)
     assert evaluation.report(RULES, player.policy, illegal_action="lose").illegal_probability == 0
 
