@@ -47,7 +47,7 @@ export const LESSONS = [
     wrong: SINGLE,
     plan: PAIR,
     hasGroups: true,
-    text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Take 2 from A.",
+    text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Make pairs.",
   }),
   board([1, 1, 4], {
     name: "Last loses",

@@ -230,7 +230,7 @@ export async function train() {
 export async function watch() {
   openWon();
   const { positions, triedIn } = trainee();
-  const games = shownGames() < trainee().plan.at(-1) ? Math.max(0, shownGames()) : 0;
+  const games = (state.games = Math.max(0, Math.min(shownGames(), trainee().plan.at(-2))));
   const numbers = trainee().tableAt(games).numbers.slice();
   const table = new Table(positions, numbers, games, (pair) => triedIn[pair] <= games);
   for (const { to, ...update } of trainee().step(games)) {

@@ -23,7 +23,7 @@ export const state = {
   panel: null,
   showsMove: false,
   home: PRESETS[0],
-  done: new Set(), // lessons
+  done: new Set(),
   training: null, // while the stages are shown
   watched: null,
   layout: {}, // {isLying, columns}

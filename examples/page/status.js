@@ -22,6 +22,7 @@ import {
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
 const NEXT = ["Next position", "wrong"];
+const BACK = ["Take it back", "undo"];
 
 // a button is [text, data-do, value]
 const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
@@ -46,7 +47,7 @@ function thinking() {
 
 function stopped() {
   const say = `${wordsOf(state.game.moves.at(-1))} gives the win away`;
-  return { say, how: lesson().wrong, kind: "error", buttons: [["Take it back", "undo"]] };
+  return { say, how: lesson().wrong, kind: "error", buttons: [BACK] };
 }
 
 function yours() {
@@ -65,8 +66,11 @@ function yours() {
   const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
   const how = isFromMap() && puzzleText(game.moves);
-  const buttons = isLostStart() && !rule ? [letIt()] : isPuzzle() && game.moves[2] ? [NEXT] : [];
-  return { say: turn || rule || "Your turn", how: how || (turn && rule ? rule : howTo()), aim, player, buttons };
+  const verdict = game.moves[2] && how;
+  const next = game.moves[1]?.rating === "mistake" ? BACK : NEXT;
+  const buttons = isLostStart() && !rule ? [letIt()] : isPuzzle() && verdict ? [next] : [];
+  const say = verdict || turn || rule || "Your turn";
+  return { say, how: verdict ? turn : how || (turn && rule ? rule : howTo()), aim, player, buttons };
 }
 
 function isLostStart() {

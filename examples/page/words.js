@@ -1,6 +1,6 @@
 // The sentences that do not depend on the state.
 
-import { isLimited, nameOf } from "./rules.js";
+import { analyze, isLimited, nameOf } from "./rules.js";
 
 export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString costs a frame at first
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -22,9 +22,9 @@ export function signed(value, digits = 2) {
 export const SAY = {
   nextGame: "From the next game on.",
   copied: "Link copied. It opens this position.",
-  copyBy: "Copy the address of this page: it opens this position.",
+  copyBy: "Copy the address of this page.",
   network: "The network could not be loaded.",
-  noLimit: "The network has learned only games without a limit on a move.",
+  noLimit: "The network knows only games without a limit on a move.",
   tooBig: "Too many positions for a table.",
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
@@ -79,7 +79,7 @@ export function lessonText(heaps, board, { values, sum, large, isException, move
 }
 
 export function hintText(heaps, board, lesson) {
-  if (!lesson.move) return lessonText(heaps, board, lesson);
+  if (!lesson.move) return "";
   const small = isLimited(board) ? "no remainder above 1" : "only heaps of one";
   if (lesson.isException) return `Which move leaves ${small}, and an odd number of ${singlesOf(board)}?`;
   return `Which move leaves ${isOneHeap(board) ? `a multiple of ${board.max + 1}` : "every group with a partner"}?`;
@@ -151,7 +151,7 @@ export function watchedText({ games, move, answer, from, target, to }, rival) {
   const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
   if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
   const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: answered, how: `The game showed ${signed(target)}. It now expects ${signed(to)}.` };
+  return { say: answered, how: `It saw ${signed(target)} and now expects ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -182,7 +182,7 @@ export function puzzleText(moves) {
 }
 export const nearText = ({ board, start }) => ({
   say: `You can win from ${start.join("-")}.`,
-  how: `Whoever starts ${board.heaps.join("-")} loses.`,
+  how: `${wordsOf(analyze(start, board).move)} wins. Starting ${board.heaps.join("-")} loses.`,
 });
 
 export function mapText(number, wrong) {

@@ -175,7 +175,7 @@ def test_training_and_teaching(visit):
     expect(games).to_have_text("20,000")
     expect(page.locator("#n-mastery")).to_have_text("100%")
     assert heaps_of(page) == [1, 3, 5, 4]  # since the start is lost
-    expect(page.locator("#status")).to_contain_text("Whoever starts 1-3-5-7 loses")
+    expect(page.locator("#status")).to_contain_text("3 from B wins. Starting 1-3-5-7 loses.")
     expect(page.locator(".minus")).to_have_count(12)  # one move wins
     page.locator("#play-it").click()
     expect(page.locator("#learn-hint")).to_contain_text("No move wins from here")
@@ -520,11 +520,12 @@ def test_a_step_shows_one_game(visit):
         expect(page.locator("#n-games")).to_have_text(games)
         text = " ".join(page.evaluate("told"))
         assert f"Game {game}: it takes" in text
-        assert "It now expects" in text
+        assert "and now expects" in text
+    assert int(stages.get_attribute("max")) == before  # the plan has these stages
     stages.press("End")
     press(page, "Step")
-    expect(page.locator("#n-games")).to_have_text("1")  # from the first game, in which values change
-    assert int(stages.get_attribute("max")) == before  # the plan has these stages
+    expect(page.locator("#n-games")).to_have_text("15,001")  # after the last stage but one
+    assert int(stages.get_attribute("max")) == before + 1
     assert heaps_of(page) == [2, 0]  # the game before: a won position near the start
 
 
@@ -549,6 +550,7 @@ def test_the_panel_opens_on_a_won_position(visit):
 def test_a_slider_that_is_held_keeps_its_stage(visit):
     page = visit(f"{CLASSIC}&panel=learn&stage=0")
     wait_for_training(page)
+    page.evaluate("() => { const wait = setTimeout; setTimeout = (act, time = 0) => wait(act, 20 * time); }")
     press(page, "Train")
     expect(page.locator("#train")).to_have_text("Pause")
     box = page.locator("#games").bounding_box()
@@ -735,7 +737,7 @@ def test_the_map_plays_its_positions(visit):
     expect(page.locator(".valued")).to_have_count(0)  # the answer
     expect(page.locator("#key")).to_have_text("Its values appear after your move.")
     click(page, *rules.moves[theory.winning_action_mask(rules, heaps_of(page)).argmax()])
-    expect(page.locator("#how")).to_have_text("✓ You kept the win.")
+    expect(page.locator("#say")).to_have_text("✓ You kept the win.")
     expect(page.locator(".valued")).not_to_have_count(0)
     press(page, "Next position")
     expect(page).not_to_have_url(re.compile(f"from={'-'.join(map(str, start))}&"))
