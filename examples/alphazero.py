@@ -110,7 +110,7 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     board = "-".join(map(str, env.rules.heaps))
     first = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
     generator = np.random.default_rng(seed)
-    buffer: deque[list[np.ndarray]] = deque(maxlen=BUFFER_SIZE // n_moves)
+    buffer: deque[list[np.ndarray]] = deque(maxlen=max(1, BUFFER_SIZE // n_moves))
     games = 0
     rows = []
     for timesteps in range(0, args.total_timesteps + 1, n_moves):

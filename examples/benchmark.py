@@ -80,6 +80,8 @@ def measure(only: str = "") -> pd.DataFrame:
             print(f"skipped {name}: {error}")
         else:
             running[name, num_envs] = steps
+    if not running:
+        raise ValueError(f"--only {only} is in no name of a row; without --only all rows are measured")
     gc.collect()
     gc.freeze()  # the collector then skips the objects of all benchmarks
     measured = []

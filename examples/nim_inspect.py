@@ -111,6 +111,8 @@ def read_log(path: str) -> Log:
     options = dict(log.eval.task_args)
     if log.eval.task.split("/")[-1] != "nim" or "heaps" not in options:
         raise ValueError(f"{path} is a log of another task, {log.eval.task}; give logs of the task nim")
+    if not log.samples:
+        raise ValueError(f"{path} has no answers: its run was interrupted; run the task again")
     rules = rules_of(options.pop("heaps"), options.pop("max_take"), options.pop("misere"))
     rows = data_set(rules, **options)
     heaps = np.array([row["heaps"] for row in rows])

@@ -54,7 +54,7 @@ def main(args: Args) -> pd.DataFrame:
     for row in tqdm(correct + with_bug, disable=None):
         learner, bug = row["learner"], row["bug"]
         n_correct, n_bug = SEEDS[learner]
-        n_seeds = round(args.share * (n_bug if bug else n_correct))
+        n_seeds = max(1, round(args.share * (n_bug if bug else n_correct)))
         results = [train_and_test(learner, (row["text"], row["replacement"]), seed) for seed in range(n_seeds)]
         seconds, by_moves, by_values = zip(*results, strict=True)
         counts = {"seeds": n_seeds, "pass_by_moves": sum(by_moves), "pass_by_values": sum(by_values)}

@@ -102,6 +102,8 @@ def source_of(learner: str, *replacements: tuple[str, str]) -> str:
     """Returns the source code of a learner, with texts replaced one after another."""
     source = (HERE / f"{learner}.py").read_text(encoding="utf-8")
     for text, replacement in replacements:
+        if text not in source:
+            raise ValueError(f"{learner}.py does not contain the text to replace: {text}")
         source = source.replace(text, replacement, 1)
     return source
 

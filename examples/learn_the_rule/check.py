@@ -14,7 +14,8 @@ first that it refuses.
 
     cd examples
     python -m learn_the_rule.check learn_the_rule/certificates/*.npz
-    python -m learn_the_rule.check results/certificates/network.npz --network results/network.pt
+    python -m learn_the_rule.check results/certificates/learn_the_rule.npz \
+        --network results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,proof]"
 """

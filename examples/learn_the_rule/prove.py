@@ -67,12 +67,17 @@ class Proof(NamedTuple):
 def main(args: Args) -> list[Proof]:
     """Tries to prove each network, and prints and returns the results."""
     loaded = {path: load_provable(path) for path in args.networks}
+    names = {path: path.parent.name if path.stem == "network" else path.stem for path in args.networks}
+    if len({*names.values()}) < len(names):
+        raise ValueError(
+            f"two certificates would have the same name; rename a network: {', '.join(map(str, names))}"
+        )
     proofs = []
     for path, (network, misere) in loaded.items():
         proof = prove(network, misere)
         verdict = f"not proven: {proof.refusal}"
         if proof.margin is not None:
-            file = args.folder / f"{path.parent.name if path.stem == 'network' else path.stem}.npz"
+            file = args.folder / f"{names[path]}.npz"
             args.folder.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(file, **proof.certificate)
             verdict = f"proven for every board, margin {proof.margin:.3f}: {file}"

@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import programs
@@ -77,18 +78,12 @@ def train_player(file, train, say):
     """Calls train(N_GAMES), and reports its progress.
 
     A loop over range(N_GAMES) is taken for the loop over the games. So in the modules of the program, the name
-    ``range`` stands for a function that reports how far such a loop is.
+    ``range`` stands for a function that returns ``ReportedRange`` for this range.
     """
 
     def reporting_range(*arguments):
         numbers = range(*arguments)
-        return reported(numbers) if len(numbers) == N_GAMES else numbers
-
-    def reported(numbers):
-        for game, number in enumerate(numbers):
-            if game % 100 == 0:
-                say(f"Training, game {game:,} of {N_GAMES:,} …")
-            yield number
+        return ReportedRange(numbers, say) if len(numbers) == N_GAMES else numbers
 
     for module in [*sys.modules.values()]:
         if Path(getattr(module, "__file__", None) or "/").parent == Path.cwd():
@@ -96,6 +91,25 @@ def train_player(file, train, say):
     say("Training …")
     with programs.describing_errors(file, f"in train({N_GAMES})"):
         return train(N_GAMES)
+
+
+class ReportedRange(Sequence):
+    """A range that says how far a loop over it is."""
+
+    def __init__(self, numbers, say):
+        self.numbers, self.say = numbers, say
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, index):
+        return self.numbers[index]
+
+    def __iter__(self):
+        for game, number in enumerate(self.numbers):
+            if game % 100 == 0:
+                self.say(f"Training, game {game:,} of {len(self):,} …")
+            yield number
 
 
 def ask_everywhere(file, choose, options, heaps, most):

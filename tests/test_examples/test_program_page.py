@@ -198,6 +198,18 @@ def test_a_training_shows_its_games_and_can_be_stopped(visit):
     expect_result(page, "mine.py plays")
 
 
+def test_a_training_can_use_the_range_of_its_games_as_any_range(visit):
+    page = visit(SMALL)
+    try_program(
+        page,
+        "import random\nclass Player:\n  def choose_action(self, heaps):\n    return heaps.index(max(heaps)), 1\n"
+        "def train(n):\n  games = [*reversed(range(n))]\n"
+        "  assert games[::-1] == sorted(random.sample(range(n), n))\n"
+        "  assert range(n)[-1] == n - 1 and n // 2 in range(n)\n  return Player()",
+    )
+    expect_result(page, "mine.py plays")
+
+
 def test_a_training_that_never_ends_is_stopped(visit):
     page = visit(SMALL, FAST)
     try_program(page, ENDLESS)
