@@ -31,13 +31,16 @@ BOARDS = [  # heaps and max_take
     ((1, 3, 4), None),
 ]
 SHARES = (0.05, 0.3, 1.0)  # the fractions of the moves after which a learner is judged
-MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # a table gets 200 for each legal pair of a position and an action
-# in a table the values of illegal actions stay 0, so these two bugs cannot be told apart
+MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}
+"""The training moves of the networks. A table gets 200 for each legal pair of a position and an action."""
 SAME = {"maximum over illegal actions": "maximum that starts from 0"}
+"""Bugs that cannot be told apart in a table, in which the values of illegal actions stay 0."""
 NO_NAME = {"train longer", "untrained", "perfect play", "Bellman's equation", "a bug in no list"}
-# true of the values whatever the bug is, so it does not count as naming an unlisted bug
+"""The findings that do not name a bug."""
 SYMPTOM = "values out of range"
+"""A finding that is true of the values whatever the bug is, so it does not count as naming an unlisted bug."""
 OUTCOMES = ["right", "none", "wrong"]
+"""What the diagnosis names: the bug of the learner, no bug, or only other bugs."""
 
 
 class Style(NamedTuple):
@@ -122,12 +125,7 @@ def diagnose(
         if evaluation.diagnose_moves(rules, player).findings == ("no mask at prediction",):
             findings = ("no mask at prediction",)
     names = {name if learner in MOVES else SAME.get(name, name) for name in findings}
-    if names & {*bug["findings"].split(" / ")}:
-        outcome = "right"
-    elif names <= (NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}):
-        outcome = "none"  # it does not name a bug
-    else:
-        outcome = "wrong"  # also any name of a bug that is not in the list
+    outcome = outcome_of(names, bug)
     is_bug = diagnosis.result == "bug"
     is_perfect = not bug["bug"] and evaluation.mastery(rules, player_of(rules, values)).expert == 1
     return {name: name == outcome for name in OUTCOMES} | {
@@ -140,6 +138,13 @@ def diagnose(
         "is_perfect": is_perfect,
         "is_perfect_train_longer": is_perfect and "train longer" in names,
     }
+
+
+def outcome_of(names: set[str], bug: dict[str, str]) -> str:
+    """Returns which of ``OUTCOMES`` the names in a diagnosis are. A bug that is not listed has no right name."""
+    if names & {*bug["findings"].split(" / ")}:
+        return "right"
+    return "none" if names <= (NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}) else "wrong"
 
 
 def draw_settings(style: Style, bug: str, seed: int) -> tuple[NimRules, int, dict[str, Any], dict[str, Any]]:
