@@ -267,7 +267,7 @@ class Agent(ABC):
         and the state of the generator are saved separately.
 
         Returns:
-            Copies, so later training does not change them.
+            The arrays by name. They are copies, so later training does not change them.
 
         Raises:
             NotImplementedError: If the class does not define the method.

@@ -107,7 +107,7 @@ def _new_agent(description: dict[str, Any]) -> Any:
 
 
 def _space_to_json(space: Space[Any]) -> dict[str, Any]:
-    """Converts a space to values that JSON has. Raises TypeError for a kind of space that cannot be saved."""
+    """Converts a space to a dictionary for JSON. Raises TypeError for a kind of space that cannot be saved."""
     kind = type(space).__name__
     if kind not in SPACE_ARGUMENTS:
         raise TypeError(f"a {kind} space cannot be saved, only {', '.join(SPACE_ARGUMENTS)}; got {space}")
@@ -115,7 +115,7 @@ def _space_to_json(space: Space[Any]) -> dict[str, Any]:
 
 
 def _json_value(value: Any) -> Any:
-    """Converts a NumPy value to a value that JSON has, and returns any other value unchanged."""
+    """Converts a NumPy value to a Python value for JSON, and returns any other value unchanged."""
     if isinstance(value, np.dtype):
         return value.name
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

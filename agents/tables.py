@@ -120,7 +120,10 @@ class Table:
             raise self._not_in_space(observations) from None
 
     def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.intp]:
-        """Returns the rows of a hash table for the observations in the rows of ``batch``."""
+        """Returns the row that each observation in ``batch``, shape ``(n, n_components)``, has in a hash table.
+
+        With ``add``, new observations get a row. Otherwise their result is -1.
+        """
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
         if self._is_float:
             batch = batch + 0.0

@@ -278,7 +278,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _restart(
         self, games: _Games, indices: NDArray[np.intp], start: Start, first_states: States | None = None
     ) -> None:
-        """Starts episodes in the games with these indices, in ``first_states`` if they are given."""
+        """Starts episodes in the games ``indices``, in ``first_states`` or, without them, as ``start`` says."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.with_new_opponents(indices, self._sampler, start, generator)
         if first_states is None:
@@ -293,7 +293,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games.elapsed_steps[indices] = 0
 
     def _new_games(self) -> _Games:
-        """Returns the games before their first episode."""
+        """Returns a new :class:`_Games` object, in which no episode has begun."""
         states = np.zeros(self.num_envs, dtype=self._state_type)
         is_over = states > 0
         elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
@@ -366,7 +366,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
-        """Returns the last observations and infos of the episodes that have just ended, in Gymnasium's form."""
+        """Returns ``final_obs`` and ``final_info`` for the games that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # None for the other games
         final = self._observations.of(games.states[ended])
