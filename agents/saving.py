@@ -98,7 +98,7 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
 
 
 def _new_agent(description: dict[str, Any]) -> Any:
-    """Makes an untrained agent from the JSON text of a file. If the text is wrong, this can raise any error."""
+    """Makes an untrained agent from the values in the JSON text of a file. Wrong values can raise any error."""
     if description["class"] not in CLASSES:
         hint = "import the module that defines it first"
         raise ValueError(f"the class {description['class']!r} is not one of {sorted(CLASSES)}; {hint}")

@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
-    """Trains the agent on the first ``episodes`` episodes to begin, and yields the result of each as it ends."""
+    """Trains the agent on the first ``episodes`` episodes to begin, and yields their results as they end."""
     if type(agent).end_episode is not Agent.end_episode:
         raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
@@ -147,7 +147,7 @@ def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any
 
 
 def step_transitions(step: Step, envs: Indices) -> Transitions:
-    """Returns transitions of the environments ``envs``, each from an action to the very next observation."""
+    """Returns a transition of each environment in ``envs``, from its action to the very next observation."""
     before, after = step.before, step.after
     arrays = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return take_rows(arrays, envs)

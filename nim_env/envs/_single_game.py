@@ -58,7 +58,7 @@ class SingleGame:
         return self._board.states_after_illegal(result.state)
 
     def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
-        """Renders the game. :func:`nim_env.rendering.view_of` describes the arguments; states become heaps."""
+        """Renders the game. ``last_states`` are the last positions of :func:`nim_env.rendering.view_of`."""
         result = self._current_result()
         last_heaps = [self._results[state].heaps.tolist() for state in last_states]
         view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)

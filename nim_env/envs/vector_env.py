@@ -234,7 +234,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Plays an action in every game, and then the opponent's reply if the game is in progress.
 
         ``actions`` are integers in the action space, shape ``(num_envs,)``. In games that were over, the action is
-        ignored, and a new episode starts.
+        ignored, and a new episode starts. Returns observations, rewards, terminations, truncations and infos.
         """
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
@@ -346,7 +346,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the information about all games. The keys with an underscore show in which games it is new."""
+        """Returns the infos of all games. The keys with an underscore show for which games they are new."""
         infos = {
             "action_mask": self.board.masks(games.states),
             "_action_mask": is_new.copy(),
