@@ -48,7 +48,7 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
 
 
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
-    """Returns the observation for the agent, and the action mask or ``None`` if the environment provides none."""
+    """Returns the agent's part of an observation, and the action mask (``None`` if the environment has none)."""
     if isinstance(observation, dict):
         return observation["observation"], observation["action_mask"]
     return observation, info.get("action_mask")

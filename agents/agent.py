@@ -12,7 +12,7 @@ from agents import saving
 from agents._observations import agent_observation_space
 
 TO_PLAY = "to_play"
-"""The key in the infos of a Gymnasium environment in which the agent plays both sides.
+"""The key that the infos of a Gymnasium environment have if the agent plays both sides.
 
 Its value is the player to move, 0 or 1.
 """
@@ -267,7 +267,7 @@ class Agent(ABC):
         and the state of the generator are saved separately.
 
         Returns:
-            Copies, so later training does not change them.
+            The arrays by name. They are copies, so later training does not change them.
 
         Raises:
             NotImplementedError: If the class does not define the method.

@@ -181,7 +181,7 @@ class QLearningAgent(TabularAgent):
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """Returns the values at ``n`` observations, shape ``(n_actions, n)``. Illegal actions have the lowest."""
+        """Returns the action values at ``n`` observations, shape ``(n_actions, n)``, lowest for illegal ones."""
         values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
@@ -189,7 +189,7 @@ class QLearningAgent(TabularAgent):
 
 
 def _checked_schedule(name: str, value: Any) -> Any:
-    """Returns a function unchanged and a number as a float, after checking that it is between 0 and 1."""
+    """Returns a function unchanged, and a number as a float after checking that it is between 0 and 1."""
     if callable(value):
         return value
     if not isinstance(value, Real):
@@ -229,7 +229,10 @@ def td_update(
 
 @lru_cache(maxsize=1)
 def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns (1 - α)ᵏ and α (1 - α)ᵏ for k below n. Unlike ``**``, products are the same on every processor."""
+    """Returns two arrays, with (1 - α)ᵏ and α (1 - α)ᵏ for k from 0 to n - 1.
+
+    They are computed as products, which are the same on every processor, unlike the results of ``**``.
+    """
     factors = np.full(n, 1.0 - learning_rate)
     factors[0] = 1.0
     powers = factors.cumprod()

@@ -98,7 +98,7 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
 
 
 def _new_agent(description: dict[str, Any]) -> Any:
-    """Makes an untrained agent from the JSON text of a file. If the text is wrong, this can raise any error."""
+    """Makes an untrained agent from the values in the JSON text of a file. Wrong values can raise any error."""
     if description["class"] not in CLASSES:
         hint = "import the module that defines it first"
         raise ValueError(f"the class {description['class']!r} is not one of {sorted(CLASSES)}; {hint}")
@@ -107,7 +107,7 @@ def _new_agent(description: dict[str, Any]) -> Any:
 
 
 def _space_to_json(space: Space[Any]) -> dict[str, Any]:
-    """Converts a space to values that JSON has. Raises TypeError for a kind of space that cannot be saved."""
+    """Converts a space to a dictionary for JSON. Raises TypeError for a kind of space that cannot be saved."""
     kind = type(space).__name__
     if kind not in SPACE_ARGUMENTS:
         raise TypeError(f"a {kind} space cannot be saved, only {', '.join(SPACE_ARGUMENTS)}; got {space}")
@@ -115,7 +115,7 @@ def _space_to_json(space: Space[Any]) -> dict[str, Any]:
 
 
 def _json_value(value: Any) -> Any:
-    """Converts a NumPy value to a value that JSON has, and returns any other value unchanged."""
+    """Converts a NumPy value to a Python value for JSON, and returns any other value unchanged."""
     if isinstance(value, np.dtype):
         return value.name
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

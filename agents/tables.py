@@ -19,7 +19,7 @@ INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when i
 
 
 def component_sizes(space: Space[Any]) -> NDArray[np.integer] | None:
-    """Returns the number of values of each component of a discrete space, and ``None`` for any other space."""
+    """Returns how many values each component of a discrete space can have, and ``None`` for any other space."""
     if isinstance(space, spaces.Discrete):
         return np.array([space.n])
     if isinstance(space, spaces.MultiDiscrete):
@@ -120,7 +120,10 @@ class Table:
             raise self._not_in_space(observations) from None
 
     def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.intp]:
-        """Returns the rows of a hash table for the observations in the rows of ``batch``."""
+        """Returns the row that each observation in ``batch``, shape ``(n, n_components)``, has in a hash table.
+
+        With ``add``, new observations get a row. Otherwise their result is -1.
+        """
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
         if self._is_float:
             batch = batch + 0.0

@@ -120,7 +120,7 @@ def train(
 
 
 def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
-    """Returns the training loop for this kind of environment, after checking that the agent fits."""
+    """Returns the training loop for this kind of environment, an iterator, after checking that the agent fits."""
     if hasattr(env, "agent_iter"):
         return _single_episodes(_agents_by_player(agent, env), env, _aec_episode, seed)
     if hasattr(env, "possible_agents"):
@@ -153,7 +153,7 @@ def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str,
 def _single_episodes(
     agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
 ) -> EndedEpisodes:
-    """Yields the return and the length of each episode. ``play`` plays an episode and learns from it."""
+    """Yields ``(1, return, length)`` after each episode. ``play`` plays an episode and learns from it."""
     learners = _learners(agent)
     while True:
         try:

@@ -15,7 +15,7 @@ Indices: TypeAlias = NDArray[np.intp]
 Transitions: TypeAlias = list[NDArray[Any]]
 """The arguments of :meth:`agents.Agent.update_batch`, arrays with one row for each transition."""
 EndedEpisodes: TypeAlias = Iterator[tuple[int, Any, Any]]
-"""Yields, after each step that ends episodes, the number of these episodes, their returns and their lengths.
+"""For each step that ends episodes, a tuple: the number of these episodes, their returns and their lengths.
 
 In self-play, a return is the total reward of the player who moves first.
 """
@@ -41,7 +41,7 @@ class Observed(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step of all environments."""
+    """One step of a vector environment, with an entry or a row for each of its environments."""
 
     has_acted: NDArray[np.bool_]  # False for an environment that was only reset
     before: Observed
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
-    """Trains the agent on the first ``episodes`` episodes to begin, and yields the result of each as it ends."""
+    """Trains the agent on the first ``episodes`` episodes to begin, and yields their results as they end."""
     if type(agent).end_episode is not Agent.end_episode:
         raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
@@ -84,7 +84,7 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
 
 
 def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> Iterator[Step]:
-    """Acts in all environments at once and yields each step. It handles all autoreset modes."""
+    """Steps the environments with the agent's actions, without end, in any autoreset mode. Yields each step."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
     while True:
@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns an action for each environment. One that only starts an episode gets the lowest action."""
+    """Returns an action for each environment, which is the lowest one if the step will only start an episode."""
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:
@@ -119,7 +119,10 @@ def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """Copies what the environments returned. By default, all actions are legal and player 0 is to move."""
+    """Returns copies of the observations, the masks and the players to move.
+
+    Without masks all actions are legal, and without ``"to_play"`` player 0 is to move.
+    """
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
     n = len(observations)
@@ -129,7 +132,7 @@ def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Obs
 
 
 def copy_final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
-    """Returns what was observed at the end of the episodes, which same-step mode puts into the infos."""
+    """Returns what was observed at the end of the episodes in the environments ``ended``, read from ``infos``."""
     final = infos["final_obs"][ended].tolist()
     final_infos = infos.get("final_info", {})
     known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
@@ -144,7 +147,7 @@ def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any
 
 
 def step_transitions(step: Step, envs: Indices) -> Transitions:
-    """Returns transitions of the environments ``envs``, each from an action to the very next observation."""
+    """Returns a transition of each environment in ``envs``, from its action to the very next observation."""
     before, after = step.before, step.after
     arrays = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return take_rows(arrays, envs)
@@ -161,7 +164,7 @@ def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transi
 
     The players alternate, so each step completes a transition of the player who did not act in it. If the step has
     terminated the episode, it also completes the transition of the player who acted. If the episode was truncated,
-    it does not, because that player does not see the next observation.
+    it does not, because that player does not see the next observation. ``last`` is the step before, if any.
     """
     if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
         raise ValueError("the players of a vector environment must alternate; train in a single environment")

@@ -108,9 +108,9 @@ class Board:
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 
     def masks(self, states: States) -> NDArray[np.int8]:
-        """Returns the legal actions of states of shape ``(n,)``, int8 of shape ``(n, n_actions)``.
+        """Returns the action masks of states of shape ``(n,)``: int8 of shape ``(n, n_actions)``, 1 if legal.
 
-        All actions count as legal if the game is over.
+        All entries are 1 if the game is over.
         """
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(len(states), self.rules.n_actions):
@@ -164,10 +164,10 @@ class Board:
         return sums
 
     def layers(self) -> Iterator[tuple[States, list[slice]]]:
-        """Yields all positions except the empty one in batches, positions with fewer objects first.
+        """Yields all positions except the empty one in batches ``(indices, layers)``, fewest objects first.
 
-        A batch is an array of indices, and a list of slices of it. Each slice, a *layer*, holds positions with the
-        same number of objects. Moves from these positions lead only to earlier positions.
+        ``layers`` are slices of the array ``indices``. Each layer holds positions with the same number of objects,
+        so moves from these positions lead only to earlier layers or to the empty position.
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
@@ -180,7 +180,7 @@ class Board:
 def _from_table(method: Any) -> Any:
     """Turns a method of :class:`Board` into one of :class:`TabulatedBoard` that reads its results from a table.
 
-    The first call makes the table, which has a row for each state.
+    The table has a row for each state. The new method makes it when it is first called.
     """
 
     @wraps(method)

@@ -74,7 +74,7 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Encodes an array of positions without checking it. The encoding's function may change the array."""
+        """Encodes an array of positions without checking it. The encoding's function can change the array."""
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
@@ -143,7 +143,10 @@ def _check_custom(encoding: Encoding, rules: NimRules) -> None:
 
 
 class _NamedEncoding(Encoding):
-    """A named encoding for one game. It checks the positions that it gets. A pickle stores only name and game."""
+    """A named encoding for one game, which checks the positions that it gets.
+
+    A pickle stores only its name and the game.
+    """
 
     def __init__(self, name: str, rules: NimRules) -> None:
         super().__init__(*_ENCODINGS[name](rules))
@@ -193,10 +196,10 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the heap that each entry of an observation belongs to, and a number that says what the entry shows.
+    """Returns two arrays with an element for each entry of an observation: the entry's heap, and a number.
 
-    ``numbers_of`` maps the starting size of a heap to the numbers of its entries. In the one-hot encoding, for
-    example, these are the sizes that the heap can have.
+    The number says what the entry shows about the heap. In the one-hot encoding, for example, it is one of the
+    sizes that the heap can have. ``numbers_of`` maps the starting size of a heap to the numbers of its entries.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)

@@ -38,12 +38,12 @@ def load_game(rules: NimRules) -> Any:
 
 
 def _openspiel_actions(rules: NimRules) -> list[int]:
-    """Returns the number that each of our actions has in OpenSpiel."""
+    """Returns OpenSpiel's number of each action, in the order of ``rules.moves``."""
     return ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
 
 
 class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no types
-    """An OpenSpiel policy that plays both sides as a player of :mod:`nim_env.policies` does.
+    """Wraps a player of :mod:`nim_env.policies` as an OpenSpiel policy, which can play either side.
 
     Args:
         rules: The game, without ``max_take``.
@@ -79,8 +79,8 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
       in ``SampledPolicy``.
 
     A policy whose answers differ between histories of the same position, such as a policy of CFR, cannot be a
-    player here. Evaluate it in OpenSpiel: ``exploitability.nash_conv(load_game(rules), policy)`` is its exact
-    value, and :class:`OpenSpielPolicy` turns our players into opponents for it.
+    player here. Evaluate it in OpenSpiel: ``exploitability.nash_conv(load_game(rules), policy)`` measures
+    how far it is from an equilibrium, and :class:`OpenSpielPolicy` turns our players into opponents for it.
 
     Args:
         rules: The game that the player plays, without ``max_take``.
@@ -116,7 +116,7 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
 
 
 class _RandomHistories:
-    """Draws games of OpenSpiel that lead to a position. The draws are the same in every run."""
+    """Plays random moves in OpenSpiel from the start to a given position. They are the same in every run."""
 
     def __init__(self, rules: NimRules) -> None:
         self.rules = rules
@@ -124,7 +124,7 @@ class _RandomHistories:
         self.generator = Random(0)
 
     def to(self, heaps: NDArray[np.int64], sides: Sequence[int] = (0, 1)) -> Any:
-        """Returns a random state of OpenSpiel with these heaps in which one of ``sides`` is to move."""
+        """Returns an OpenSpiel state with these heaps after random moves, in which one of ``sides`` is to move."""
         while True:
             state = self.game.new_initial_state()
             taken = (self.rules.heaps - heaps).tolist()
@@ -140,8 +140,8 @@ class _RandomHistories:
 def _sides_of(player: Any, game: Any) -> Sequence[int]:
     """Returns the sides that a policy plays: 0, 1 or both.
 
-    They are its ``player_ids``. A best response has no such attribute, but it answers only if its side is to move.
-    So it is queried at the start and after the first moves.
+    They are its ``player_ids``. A best response of OpenSpiel does not have this attribute, but it answers only if
+    its side is to move. So it is queried at the start and after each possible first move.
     """
     if hasattr(player, "player_ids"):
         return player.player_ids

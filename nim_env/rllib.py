@@ -64,7 +64,7 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
 
 
 def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
-    """Returns the space of the wrapped observations: float32 boxes with the bounds of ``space``."""
+    """Returns the space of :func:`masked_dict`: float32 boxes, ``"observations"`` with the bounds of ``space``."""
     low, high = np.array(-np.inf), np.array(np.inf)
     if isinstance(space, Box):
         low, high = space.low, space.high

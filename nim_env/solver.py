@@ -109,12 +109,12 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
 
 
 class ValuesByOrder(NamedTuple):
-    """The values of all positions to one side, if it goes first and if it goes second.
+    """The values of all positions for one side: if it makes the next move, and if the other side does.
 
     Attributes:
-        going_first: The value of each position if the side is to move, float64 of shape ``(n_positions,)``, by the
-            position's index.
-        going_second: The value if the side has just moved, so the other side is to move, with the same shape.
+        going_first: The value of each position if this side is to move, float64 of shape ``(n_positions,)``, by
+            the position's index.
+        going_second: The value of each position if the other side is to move, with the same shape.
     """
 
     going_first: NDArray[np.float64]
@@ -132,7 +132,7 @@ def response_values(
         illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
 
     Returns:
-        The values to that player, both if it goes first and if it goes second.
+        The values to that player: if it makes the next move, and if the other side does.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
@@ -145,16 +145,16 @@ def response_values(
 class ExpectedReturns:
     """The expected result of one side of a game from every position, computed batch by batch.
 
-    The caller adds the batches of :func:`iter_positions` in their order.
+    Call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
 
     Args:
         rules: The game.
         loss: The result of a lost game. The result of a won game is 1.
 
     Attributes:
-        going_first: The expected result of each position if the side is to move, float64 of shape
+        going_first: The expected result from each position if this side is to move, float64 of shape
             ``(n_positions,)``, by the position's index.
-        going_second: The expected result if the side has just moved, with the same shape.
+        going_second: The same if the other side is to move.
     """
 
     def __init__(self, rules: NimRules, loss: float = -1.0) -> None:
@@ -164,10 +164,10 @@ class ExpectedReturns:
         self.going_first = 1.0 + loss - self.going_second
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Computes the results of a batch from the moves that both sides make in its positions.
+        """Computes the expected results from the positions of a batch, given the moves of both sides there.
 
         ``moves`` are the moves of the side whose results are computed, or ``None`` if it plays its best moves.
-        ``replies`` are the moves of the other side.
+        ``replies`` are the moves of the other side in the same positions.
         """
         for layer in batch.layers:
             indices = batch.indices[layer]
@@ -180,7 +180,7 @@ class ExpectedReturns:
 
 
 class PositionBatch(NamedTuple):
-    """Positions of games in progress, and the positions that their moves lead to.
+    """A batch of positions that are not over, and the positions that their moves lead to.
 
     Attributes:
         indices: The index of each position, ``np.intp`` of shape ``(n,)``.
@@ -199,7 +199,7 @@ class PositionBatch(NamedTuple):
     layers: list[slice]
 
     def moves_of(self, player: Player) -> MoveProbabilities:
-        """Returns the probabilities of a player's moves in the positions."""
+        """Returns the probabilities of a player's moves in the positions of the batch."""
         return player.query(self.heaps, self.action_mask, require_same_answer=True)
 
 
@@ -246,9 +246,9 @@ def expected_value(
     moves: MoveProbabilities,
     illegal_value: float,
 ) -> NDArray[np.float64]:
-    """Returns the mean of the values that a player's moves reach, for each position in one layer of a batch.
+    """Returns the expected value after a player's move, for each position in one layer of a batch.
 
-    The mean is exactly 1 if all of these values are 1.
+    It is exactly 1 if all values that it averages are 1.
 
     Args:
         batch: The batch of positions.
@@ -258,7 +258,7 @@ def expected_value(
         illegal_value: The value of an illegal action.
 
     Returns:
-        The means, float64 of shape ``(..., n_layer)``.
+        The expected values, float64 of shape ``(..., n_layer)``.
     """
     weights = moves.probabilities[layer]
     illegal = moves.illegal[layer]

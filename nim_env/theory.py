@@ -54,8 +54,8 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     """Returns the winning moves, int8 of shape ``(..., n_actions)``: 1 if an action leaves a losing position.
 
-    All entries are 0 in a losing position, and in the empty position, which has no moves. The sources are the same
-    as for :func:`is_winning`.
+    All entries are 0 in a losing position, and in the empty position, which has no moves. The literature is the
+    same as for :func:`is_winning`.
     """
     positions = rules.checked_positions(heaps)
     heap_values = _heap_values(rules, positions)

@@ -58,7 +58,7 @@ class AliasLists:
     Attributes:
         counts: The number of slots of each list, ``np.intp`` of shape ``(n_lists,)``.
         first: The first slot of each list, ``np.intp`` of shape ``(n_lists,)``.
-        items: The argument of the same name, and so are ``aliases`` and ``keep``.
+        items: The item of each slot. The arguments ``aliases`` and ``keep`` are attributes too.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class AliasLists:
     def draw_from_one(self, uniforms: Any) -> Any:
         """Draws items like :meth:`draw`, but faster. There must be only one list.
 
-        ``uniforms`` is a float or an array of any shape.
+        ``uniforms`` is a float or an array of any shape. The result has the same shape.
         """
         scaled = np.asarray(uniforms * len(self.items))
         slots = scaled.astype(np.intp)
@@ -121,7 +121,7 @@ class AliasLists:
         return AliasLists(self.counts, items, aliases, self.keep)
 
     def with_list_replaced(self, number: Any, by: Any) -> AliasLists:
-        """Returns a copy in which list ``number`` has the items of list ``by``. Both can be arrays of numbers."""
+        """Returns a copy in which list ``number`` equals list ``by``. Both can be arrays of list numbers."""
         lists = copy.copy(self)
         lists.counts = self.counts.copy()
         lists.counts[number] = self.counts[by]
@@ -142,7 +142,7 @@ def concatenated(parts: Sequence[AliasLists]) -> AliasLists:
 
 
 def alias_lists(weights: NDArray[Any]) -> AliasLists:
-    """Makes a list for each row of ``weights``, shape ``(n_rows, n_columns)``, by Vose's method (1991).
+    """Returns a list for each row of ``weights``, shape ``(n_rows, n_columns)``, made by Vose's method (1991).
 
     The items of a list are the columns of positive weight. Weights of type int8 must be 0 or 1. Weights of a row
     that differ only by rounding count as equal.

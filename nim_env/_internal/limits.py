@@ -102,14 +102,14 @@ SWEPT_PAIRS = 10_000_000_000
 slow policy. The solver refuses more."""
 
 MOVES_FROM_BELIEFS = 100_000_000
-"""The maximum of moves times actions in the search for a best response to a mixed strategy. At this size the
-search takes seconds and a gigabyte. ``mixed_exploitability`` refuses more."""
+"""The maximum of moves times actions in the search for a best response to a mixed strategy, over all moves that it
+follows. At this size the search takes seconds and a gigabyte. ``mixed_exploitability`` refuses more."""
 
 
 def check_size(number: int, limit: int, what: str, remedy: str) -> None:
     """Raises ValueError if ``number`` is above ``limit``.
 
-    The message has the number, the limit, ``what`` is counted, and what to do, the ``remedy``.
+    The message names the number, the limit, what is counted (``what``) and what to do (``remedy``).
     """
     if number > limit:
         text = f"{number:,}" if number < 10**18 else "more than 10^18"

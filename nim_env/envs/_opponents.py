@@ -59,9 +59,9 @@ class OpponentSampler:
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates the opponents from the pool, and checks that all of them can play games with this start.
+        """Updates :attr:`opponents` from the pool, and checks that each of them can play games with this start.
 
-        Raises ValueError if the table of an opponent has an invalid row. Also if an opponent can move first, but
+        Raises ValueError if an opponent is a table with an invalid row. Also if an opponent can move first, but
         each of its opening moves would end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
@@ -82,7 +82,7 @@ class OpponentSampler:
         self._start = start
 
     def refresh_for_episode(self, start: Start) -> None:
-        """Updates the opponents, and also raises ValueError if no member of the pool has a positive weight."""
+        """Does the same as :meth:`refresh`, and also raises ValueError if no member has a positive weight."""
         self.refresh(start)
         if self._pool is not None:
             _ = self._pool.probabilities  # raises the error
@@ -107,9 +107,9 @@ class Roster:
         board: The board. ``former`` and ``current`` are attributes too.
         opponents: The former opponents, and then the current ones.
         member_numbers: The number of each opponent in its pool, int64, or -1 if it is not from a pool.
-        has_members: Whether an opponent is a member of a pool.
-        only_replies: The replies of the policy that plays all games, or ``None`` if there are several opponents or
-            a pool.
+        has_members: Whether any of the opponents is a member of a pool.
+        only_replies: The :class:`Replies` of the only opponent, or ``None`` if there are several opponents or a
+            pool.
     """
 
     def __init__(self, board: Board, former: tuple[Opponent, ...], current: tuple[Opponent, ...]) -> None:
@@ -144,10 +144,10 @@ class Roster:
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """Returns the lists from which replies are drawn, the lists of one opponent after another.
+        """Returns the lists of replies of all opponents, joined in their order.
 
-        Returns ``None`` if an opponent has no lists, because its policy is queried at each move, or if all lists
-        together are too large.
+        The result is ``None`` if an opponent has no lists, because its policy is queried at each move, or if all
+        lists together are too large.
         """
         if start not in self._joined_lists:
             self._joined_lists[start] = self._joined(start)
@@ -179,7 +179,7 @@ class GameOpponents(NamedTuple):
     ) -> tuple[States, GameOpponents]:
         """Draws opponents for the games that begin, and then the replies in all games.
 
-        Returns the states after the replies, and the opponents.
+        Returns the states after the replies, and the new :class:`GameOpponents`.
         """
         opponents = self
         if self.roster.only_replies is None:
@@ -191,7 +191,7 @@ class GameOpponents(NamedTuple):
     def with_new_opponents(
         self, games: Indices, sampler: OpponentSampler, start: Start, generator: Generator
     ) -> GameOpponents:
-        """Returns the opponents after new ones are drawn for the games with these indices."""
+        """Draws new opponents for the games with the indices ``games``, and returns the opponents of all games."""
         sampler.refresh(start)
         opponents = self.with_sampler(sampler)
         roster = opponents.roster
@@ -202,9 +202,9 @@ class GameOpponents(NamedTuple):
         return GameOpponents(roster, indices)
 
     def with_sampler(self, sampler: OpponentSampler) -> GameOpponents:
-        """Returns the same opponents of the games in a new roster.
+        """Returns a new object: each game keeps its opponent, but the current opponents are the sampler's.
 
-        Its current opponents are those of the sampler. Its former opponents are the others that still play a game.
+        The former opponents of its roster are those that still play a game but can no longer be drawn.
         """
         roster = self.roster
         if not roster.former and roster.current is sampler.opponents:

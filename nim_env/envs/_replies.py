@@ -28,7 +28,7 @@ class Replies:
     Attributes:
         board: The board.
         policy: The policy, or ``None`` in self-play, in which there is no opponent.
-        batch_lists: The lists from which the replies in many games are drawn. ``None`` if the policy is queried.
+        batch_lists: The lists from which replies in many games are drawn, or ``None`` if the policy is queried.
     """
 
     batch_lists: ReplyLists | None = None
@@ -47,7 +47,7 @@ class Replies:
             raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws the state in which the agent makes its first move, in a single game."""
+        """Draws and returns the state in which the agent makes its first move in a single game."""
         if start == "random_position":
             return int(self.board.sample_indices(generator))
         if start == "opponent" or (start == "random_player" and generator.random() < 0.5):
@@ -90,7 +90,7 @@ class Replies:
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy. They are drawn from lists. In self-play nobody replies.
+    """The replies of a fixed policy, drawn from lists. In self-play they change no game in progress.
 
     On a board that is too large for tables, the lists of all states would be too large as well. So a vector
     environment on such a board queries the policy at each move.
@@ -138,7 +138,7 @@ class MixtureReplies(Replies):
         return self._updated().draw_batch(states, start, generator)
 
     def _updated(self) -> Replies:
-        """Returns the replies of the mixture as it is now. They are made anew when the mixture has changed."""
+        """Returns the replies of the current mixture, made anew if its members or weights have changed."""
         members, weights = members_and_weights(self._mixture)
         if self._made_for != (members, weights):
             kind = FixedReplies if all(map(is_fixed, members)) else Replies
@@ -148,7 +148,7 @@ class MixtureReplies(Replies):
 
 
 def members_and_weights(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-    """Returns the members and the weights that a mixture has now. Any other policy counts as the only member."""
+    """Returns the current members and weights of a mixture. Any other policy counts as one member of weight 1."""
     return (policy.policies, tuple(policy.weights)) if isinstance(policy, MixturePolicy) else ((policy,), (1.0,))
 
 
@@ -158,9 +158,9 @@ def is_fixed(policy: Any) -> bool:
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """Returns the replies of a policy.
+    """Returns the :class:`Replies` of a policy, as an object of the subclass that fits the policy.
 
-    If the policy is fixed or a mixture, all environments with the same board share them.
+    If the policy is fixed or a mixture, all environments with the same board share the object.
     """
     if isinstance(policy, MixturePolicy):
         return shared_instance(MixtureReplies, board, policy)

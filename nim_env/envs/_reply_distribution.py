@@ -84,7 +84,7 @@ class ReplyDistribution:
         return weights * is_possible.view(np.int8)
 
     def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
-        """Draws replies in proportion to their weights, and returns the states after them."""
+        """Draws a reply in each state, in proportion to the weights, and returns the states after the replies."""
         if not weights.any(axis=-1).all():
             raise self.no_opening()
         actions = draw_uniformly(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
@@ -112,7 +112,7 @@ class ReplyLists:
     def of_state(self, state: int) -> ReplyList:
         """Returns the list of one state. On a small board, the lists of all states are made at once.
 
-        Raises ValueError if the list is empty, since the opponent has no opening move.
+        Raises ValueError if the list is empty: the opponent has no opening move.
         """
         board = self._board
         if board.rules.n_pairs <= limits.PREPARED_REPLIES:
@@ -127,9 +127,10 @@ class ReplyLists:
         return ReplyList(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
 
     def for_start(self, start: Start) -> AliasLists:
-        """Returns a list for every state. The list of ``new_game`` has the states in which episodes can begin.
+        """Returns the lists of all states, for episodes with this start.
 
-        Raises ValueError if that list is empty, since the opponent has no opening move.
+        The list of ``new_game`` has the states in which such an episode can begin. Raises ValueError if it is
+        empty: the opponent has no opening move.
         """
         lists = self._by_start.get(start)
         if lists is None:
@@ -141,7 +142,7 @@ class ReplyLists:
 
     @cached_property
     def all_lists(self) -> AliasLists:
-        """The lists of all states. After them, each start has a list of the states in which episodes can begin."""
+        """The lists of all states, then a list for each start: the states in which its episodes can begin."""
         board = self._board
         moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
@@ -155,7 +156,7 @@ class ReplyLists:
         return concatenated([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
-        """Makes a list for each of ``states``."""
+        """Returns a list for each of ``states``, which has the states after the possible replies."""
         if self._distribution.policy is None:
             return _unchanged(states)
         after = self._board.states_after_reply
@@ -164,10 +165,10 @@ class ReplyLists:
 
 
 def start_index(board: Board, start: Start) -> int:
-    """Returns the index of a start's list in :attr:`ReplyLists.all_lists`."""
+    """Returns the index in :attr:`ReplyLists.all_lists` of the list that belongs to this start."""
     return board.n_states + STARTS.index(start)
 
 
 def _unchanged(states: States) -> AliasLists:
-    """Returns a list for each of ``states`` that holds only the state itself."""
+    """Returns a list for each of ``states``, whose only item is the state itself."""
     return AliasLists(np.ones_like(states), states)

@@ -48,7 +48,7 @@ class SingleGame:
         return self._current
 
     def _state_of_start(self, heaps: Any) -> int | None:
-        """Returns the state in which ``options["heaps"]`` starts a game, or ``None`` without this option."""
+        """Returns the state in which a game starts from ``options["heaps"]``, or ``None`` without this option."""
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:
@@ -58,7 +58,7 @@ class SingleGame:
         return self._board.states_after_illegal(result.state)
 
     def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
-        """Renders the game. :func:`nim_env.rendering.view_of` describes the arguments."""
+        """Renders the game. ``last_states`` are the last positions of :func:`nim_env.rendering.view_of`."""
         result = self._current_result()
         last_heaps = [self._results[state].heaps.tolist() for state in last_states]
         view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)

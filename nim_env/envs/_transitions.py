@@ -11,11 +11,11 @@ from nim_env.policies import Policy, tabulate
 from nim_env.rules import NimRules
 
 Transitions: TypeAlias = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
-"""By state and action, a list of tuples ``(probability, next state, reward, terminated)``."""
+"""The type of ``P``: ``P[state][action]`` lists tuples ``(probability, next state, reward, terminated)``."""
 
 
 def transitions(rules: NimRules, policy: Policy) -> Transitions:
-    """Returns the transitions from every position against an opponent.
+    """Returns the table ``P`` for all positions of a game against this policy as the opponent.
 
     Raises ValueError if the number of positions times actions is above 100,000, or if the policy is invalid.
     """
@@ -24,7 +24,10 @@ def transitions(rules: NimRules, policy: Policy) -> Transitions:
     last = rules.terminal_reward  # the reward of the player who takes the last object
 
     def outcomes_of_reply(index: int) -> list[tuple[float, int, float, bool]]:
-        """Returns the tuples of :data:`Transitions` if the opponent is to move in the position of this index."""
+        """Returns the possible outcomes of the opponent's reply in the position of this index, as in ``P``.
+
+        Index 0 is the empty position: the agent has taken the last object, and the game is over.
+        """
         if index == 0:
             return [(1.0, 0, last, True)]
         weights = replies[index] / replies[index].sum()

@@ -234,7 +234,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Plays an action in every game, and then the opponent's reply if the game is in progress.
 
         ``actions`` are integers in the action space, shape ``(num_envs,)``. In games that were over, the action is
-        ignored, and a new episode starts.
+        ignored, and a new episode starts. Returns observations, rewards, terminations, truncations and infos.
         """
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
@@ -278,7 +278,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _restart(
         self, games: _Games, indices: NDArray[np.intp], start: Start, first_states: States | None = None
     ) -> None:
-        """Starts episodes in the games with these indices, in ``first_states`` if they are given."""
+        """Starts episodes in the games ``indices``, in ``first_states`` or, without them, as ``start`` says."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.with_new_opponents(indices, self._sampler, start, generator)
         if first_states is None:
@@ -293,7 +293,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games.elapsed_steps[indices] = 0
 
     def _new_games(self) -> _Games:
-        """Returns the games before their first episode."""
+        """Returns a new :class:`_Games` object, in which no episode has begun."""
         states = np.zeros(self.num_envs, dtype=self._state_type)
         is_over = states > 0
         elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
@@ -346,7 +346,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the information about all games. The keys with an underscore show in which games it is new."""
+        """Returns the infos of all games. The keys with an underscore show for which games they are new."""
         infos = {
             "action_mask": self.board.masks(games.states),
             "_action_mask": is_new.copy(),
@@ -366,7 +366,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
-        """Returns the last observations and infos of the episodes that have just ended, in Gymnasium's form."""
+        """Returns ``final_obs`` and ``final_info`` for the games that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # None for the other games
         final = self._observations.of(games.states[ended])

@@ -62,10 +62,10 @@ class PolicyAttributes:
 
 
 def attributes_of(policy: Any) -> PolicyAttributes:
-    """Returns an object that has all the attributes of :class:`PolicyAttributes`, with the values of a policy.
+    """Returns the attributes of a policy, with defaults for those that it does not have.
 
-    If the policy inherits them, this object is the policy itself. An agent or a custom class can lack some of the
-    attributes. In the object they then have their defaults, and ``is_fixed`` is always False.
+    If the policy inherits :class:`PolicyAttributes`, the result is the policy itself. For an agent or a custom
+    class it is a new object, in which ``is_fixed`` is always False.
     """
     if isinstance(policy, PolicyAttributes):
         return policy
@@ -84,7 +84,7 @@ class CompositePolicy(PolicyAttributes):
 
     @property
     def fault(self) -> str | None:  # type: ignore[override]
-        """What was wrong with the last answer of one of its policies, or ``None``."""
+        """The first ``fault`` that one of its policies has, or ``None`` if none has one."""
         return next(filter(None, (attributes_of(policy).fault for policy in self.policies)), None)
 
 

@@ -64,7 +64,7 @@ class FunctionPolicy(PolicyAttributes):
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
-        """Converts the answers to integers, int64 of shape ``(n,)``, with -1 for anything else."""
+        """Converts the answers to actions, int64 of shape ``(n,)``, or to -1 if that is impossible."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
         return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)
@@ -123,7 +123,7 @@ class MovesPolicy(FunctionPolicy):
         return [self.function(heaps) for heaps in observations.tolist()]
 
     def to_action(self, answer: Any) -> int:
-        """Converts a pair to an action. Raises TypeError or ValueError if it is not a move of the game."""
+        """Converts a pair ``(heap, count)`` to an action. Raises TypeError or ValueError if it is not a move."""
         return self.rules.action(*answer)
 
 
@@ -158,16 +158,16 @@ class HeapPolicy(FunctionPolicy):
         ]
 
     def to_action(self, answer: Any) -> int:
-        """Converts a number to an action. Raises TypeError or ValueError if no move takes this many objects."""
+        """Converts a number of objects to an action. Raises TypeError or ValueError if no move takes this many."""
         return self.rules.action(0, answer)
 
 
 def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
     """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
 
-    The function must have exactly one required argument and no argument with "mask" in its name. It is called
-    once, with the size of the only heap, and must neither raise an error nor return a pair. If an object has a
-    method ``getMove``, that method is the function.
+    The function must have exactly one required argument and no argument with "mask" in its name. As a test it is
+    called with the starting size of the only heap, and it must neither raise an error nor return a pair. If
+    ``function`` is an object with a method ``getMove``, that method is the function.
     """
     function = getattr(function, "getMove", function)
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):

@@ -60,7 +60,7 @@ class Player:
     def query(
         self, heaps: NDArray[Any], action_mask: NDArray[np.int8], *, require_same_answer: bool = False
     ) -> MoveProbabilities:
-        """Queries the policy in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays.
+        """Returns the policy's moves in positions of shape ``(..., n_heaps)``. The policy gets copies of them.
 
         Exact metrics pass ``require_same_answer=True``. Then the policy is queried twice, and answers to the same
         position that differ are an error. A policy whose answers are fixed or measured is queried only once.
@@ -108,7 +108,7 @@ def checked_probabilities(
 
 
 def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *answers: NDArray[np.float64]) -> None:
-    """If any answer is wrong, raises :class:`InvalidPolicyOutput` with the first wrong one."""
+    """Raises :class:`InvalidPolicyOutput` if an entry of ``is_wrong`` is True, with the answers at that entry."""
     if is_wrong.any():
         rows = " and then ".join(str(answer[is_wrong][0].tolist()) for answer in answers)
         raise InvalidPolicyOutput(f"{policy!r} returned {rows} at heaps {heaps[is_wrong][0].tolist()}: {fault}")

@@ -22,7 +22,7 @@ class WeightedPolicies:
 
     Args:
         rules: The game.
-        policies: The first members.
+        policies: The initial members.
         weights: The weight of each member. ``None`` for equal weights.
 
     Attributes:
@@ -85,7 +85,7 @@ class MixturePolicy(WeightedPolicies, CompositePolicy):
 
     Args:
         rules: The game.
-        policies: The first members. Each can be anything that a function takes as a policy.
+        policies: The initial members. Each can be anything that a function takes as a policy.
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
     """
 
@@ -123,7 +123,7 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
 
     Args:
         rules: The game.
-        policies: The first members, the oldest first. Each can be anything that an environment takes as an
+        policies: The initial members, the oldest first. Each can be anything that an environment takes as an
             opponent.
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
         max_size: The maximum number of members, or ``None`` for no limit. When there are more, the oldest are
@@ -178,7 +178,7 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
 
 
 class _Distribution(NamedTuple):
-    """The probabilities of members, and a list from which the members are drawn in constant time."""
+    """The probabilities of members, and a single list in :class:`AliasLists` from which members are drawn fast."""
 
     probabilities: NDArray[np.float64]
     members: AliasLists
@@ -209,9 +209,9 @@ def weighted_players(
     illegal_action: IllegalAction | None = None,
     name: str = "policy",
 ) -> tuple[list[Player], NDArray[np.float64]]:
-    """Returns the players of a pool and their probabilities, or a single policy with probability 1.
+    """Returns a list of players and the probability of each: the members of a pool, or the only policy.
 
-    Members with weight 0 are left out.
+    Members with weight 0 are left out. The probability of a single policy is 1.
     """
     if not isinstance(policy, OpponentPool):
         return [checked_player(policy, rules, illegal_action=illegal_action, name=name)], np.ones(1)

@@ -82,7 +82,7 @@ def _draw_heap(surface: pygame.Surface, view: View, heap: int) -> None:
 
 
 def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
-    """Yields groups of blocks of a heap, from the bottom to the top: first block, end and style of each group.
+    """Yields ``(start, end, style)`` for each group of blocks of a heap, ``end`` excluded, from the bottom up.
 
     The first group has the blocks that are left. The next ones have the blocks that the last moves have taken, a
     group for each move. The last group has the blocks that were taken before these moves.
@@ -95,9 +95,9 @@ def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
 
 
 def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yields, for each block from ``start`` to ``end``, the place of its lower edge and its height, in pixels.
+    """Yields the distance from the floor and the height, in pixels, of each block from ``start`` to ``end - 1``.
 
-    Large heaps are drawn as bars: if the largest heap starts with more than 50 blocks, all blocks are one bar.
+    ``most`` is the starting size of the largest heap. If it is above 50, all these blocks are drawn as one bar.
     """
     room = FRAME[1] - _TOP - _BOTTOM
     if most > MAX_BLOCKS:
@@ -151,7 +151,7 @@ def _mark(size: int, player: int) -> pygame.Surface:
 
 
 def _transparent(width: int, height: int, color: str) -> pygame.Surface:
-    """Returns a large transparent surface, to be drawn on and then scaled down by :func:`_scaled_down`.
+    """Returns a transparent surface, several times larger than it will be after :func:`_scaled_down`.
 
     Its transparent pixels have the given color, since edges would blend with black otherwise.
     """
@@ -163,7 +163,7 @@ def _transparent(width: int, height: int, color: str) -> pygame.Surface:
 
 
 def _scaled_down(surface: pygame.Surface) -> pygame.Surface:
-    """Scales a surface down to its size in the picture."""
+    """Returns a surface scaled down from the size of :func:`_transparent` to its size in the picture."""
     import pygame
 
     size = [math.ceil(length / _OVERSAMPLING) for length in surface.get_size()]
@@ -189,6 +189,6 @@ def _text_image(text: str, size: int, color: str) -> pygame.Surface:
 
 
 def check_installed(package: str, user: str) -> None:
-    """Raises DependencyNotInstalled if a package of the extra ``render`` is missing."""
+    """Raises DependencyNotInstalled if a package of the extra ``render``, which ``user`` needs, is missing."""
     if importlib.util.find_spec(package) is None:
         raise DependencyNotInstalled(f'{user} needs {package}; run pip install "nim-env[render]"')

@@ -1,4 +1,7 @@
-"""The map of positions: a picture of how well a player plays, with a block for each winning position."""
+"""The map of positions: a picture of how well a player plays, with a block for each winning position.
+
+Each private function that draws a part of the picture returns it as SVG text.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _PALEST = 0.25  # the opacity of a block if the probability of a winning move is
 
 
 class _Layout(NamedTuple):
-    """The places of the blocks: a column for each number of objects left, with rows of blocks from the bottom up.
+    """Where the blocks stand: a column for each number of objects left, with rows of blocks from the bottom up.
 
     The blocks stand on the line y = 0, with the header above them, and the axis and the legend below the line. In
     SVG, y grows downwards, so the top of the picture has a negative y.
@@ -94,7 +97,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
 
 
 def _layout(objects: list[int]) -> _Layout:
-    """Chooses the number of blocks per row with which the blocks are largest.
+    """Returns the layout whose number of blocks per row makes the blocks as large as possible.
 
     ``objects`` holds the number of objects in each position.
     """
@@ -115,7 +118,7 @@ def _layout(objects: list[int]) -> _Layout:
 
 
 def _n_rows(n_blocks: int, per_row: int) -> int:
-    """Returns the number of rows that hold these blocks, the last one perhaps not full."""
+    """Returns the number of rows for ``n_blocks`` blocks. The last row can hold fewer than ``per_row``."""
     return -(-n_blocks // per_row)
 
 
@@ -138,14 +141,14 @@ def _classes(colors: dict[str, str]) -> str:
 
 
 def _text(text: object, y: int, attributes: str = "", x: int | None = None) -> str:
-    """Draws text at a height, at the left margin or at ``x``."""
+    """Draws a line of text at the height ``y``, at the left margin or at ``x``."""
     place = f'y="{y}"' if x is None else f'x="{x}" y="{y}"'
     tag = " ".join(filter(None, ["text", place, attributes]))
     return f"<{tag}>{text}</text>"
 
 
 def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: int) -> str:
-    """Draws the name of the player and its two metrics."""
+    """Draws the name of the player, its expert mastery (``share``) and its number of mistakes."""
     font_size = min(_MAX_NAME_SIZE, _NAME_WIDTH / len(name))
     lines = [
         f'<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">',
@@ -187,7 +190,7 @@ def _legend() -> str:
 
 
 def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[float]) -> str:
-    """Draws the blocks of all winning positions, from the bottom of each column."""
+    """Draws a block for each winning position, which shows its probability, from the bottom of each column."""
     n_drawn: Counter[int] = Counter()
     blocks = []
     for heaps, probability in zip(positions, probabilities, strict=True):

@@ -32,7 +32,7 @@ class EvaluationCallback(BaseCallback):
             action loses the game, and ``illegal_probability`` shows how often the model chooses one.
 
     Attributes:
-        evaluations: A dictionary for each evaluation: ``timesteps`` and the metrics.
+        evaluations: A list with a dictionary for each evaluation, which has ``timesteps`` and the metrics.
     """
 
     def __init__(

@@ -175,7 +175,7 @@ class ModelPolicy(PolicyAttributes):
         return copied
 
     def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
-        """Encodes positions, and returns ``function(network, observations)``. Leading dimensions are flattened."""
+        """Returns ``function(network, observations)`` for encoded positions. Leading dimensions are flattened."""
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         with torch.no_grad():
@@ -194,7 +194,7 @@ def _check_no_normalization(model: BaseAlgorithm, env: Any) -> None:
 
 
 def _scored_by(model: BaseAlgorithm) -> str:
-    """Returns the key of ``_SCORES`` for a model, which is an attribute that its network has.
+    """Returns the first key of ``_SCORES`` that the model's network has as an attribute.
 
     Raises TypeError if the network has none of these attributes or is recurrent.
     """

@@ -62,7 +62,7 @@ class NimVecEnv(VecEnv):
         self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
 
     def reset(self) -> Any:
-        """Starts an episode in every environment. The options of ``set_options`` are used once."""
+        """Starts an episode in every environment. The options of ``set_options`` apply to this reset only."""
         observations, infos = self.env.reset(seed=self._seeds[0], options=self._shared_options())
         self._masks = self._mask_rows()
         self.reset_infos = _list_infos(self._masks, infos)
@@ -88,9 +88,9 @@ class NimVecEnv(VecEnv):
     def _put_final_infos(
         self, listed: list[dict[str, Any]], infos: dict[str, Any], *, has_truncated: bool
     ) -> None:
-        """Puts the last infos of the episodes that have just ended into the list, as ``DummyVecEnv`` does.
+        """Puts the last info of each episode that has just ended into ``listed``, as ``DummyVecEnv`` does.
 
-        The infos that they replace belong to the episodes that have just begun, and become the ``reset_infos``.
+        The info that it replaces belongs to the episode that has just begun, and moves to ``reset_infos``.
         """
         final = infos["final_info"]
         ended = infos["_final_info"].nonzero()[0]
@@ -107,7 +107,7 @@ class NimVecEnv(VecEnv):
             listed[env] = info
 
     def _mask_rows(self) -> list[NDArray[np.int8]]:
-        """Returns the masks as a list of read-only rows.
+        """Returns a list with the action mask of each environment, a read-only row.
 
         On a small board, environments in the same state share the row, since looking it up is faster than slicing.
         """
@@ -153,11 +153,11 @@ class NimVecEnv(VecEnv):
         return self._for_indices(indices, [False] * self.num_envs)
 
     def _for_indices(self, indices: VecEnvIndices, results: Any) -> list[Any]:
-        """Returns the results of the environments in ``indices``."""
+        """Returns the elements of ``results`` at ``indices``, or all of them if ``indices`` is ``None``."""
         return list(results) if indices is None else [results[index] for index in self._get_indices(indices)]
 
     def _shared_options(self) -> dict[str, Any]:
-        """Turns the options of the individual environments into options of the vector environment."""
+        """Returns the options of all environments, which can differ only in ``heaps``, as one dictionary."""
         heaps = [options["heaps"] for options in self._options if options.get("heaps") is not None]
         others = [{name: options[name] for name in options if name != "heaps"} for options in self._options]
         is_shared = all(options == others[0] for options in others)
