@@ -237,7 +237,10 @@ def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
 
 
 def first_undefined(rules: NimRules, values: Floats) -> str:
-    """Describes the first value of a legal action that is not finite. The string is empty if all are finite."""
+    """Describes a value that is infinite or undefined, or returns an empty string if there is none.
+
+    Of several values, it is one in the position with the fewest objects. Illegal actions do not count.
+    """
     heaps = rules.all_positions()
     is_wrong = ~np.isfinite(values)
     if values.ndim == 2:
