@@ -168,8 +168,8 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
     Args:
         rules: The game.
-        policy: The player. If it is a function that draws its moves, each probability is estimated by how often
-            it gives the answer.
+        policy: The player. If it is a function that draws its moves, the probability of each answer is estimated
+            by how often the function gives it.
 
     Returns:
         The probabilities of legal actions. If they sum to less than 1, the rest is the probability of an illegal

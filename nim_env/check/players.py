@@ -249,8 +249,8 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
     """Makes a player of a policy or an agent.
 
-    A policy on heap sizes can have a function ``values`` of positions. An agent has a method ``q_values`` instead,
-    which takes observations.
+    The values of an agent come from its method ``q_values``, which takes observations. A policy on heap sizes can
+    have a method ``values`` instead, which takes positions.
     """
     space = getattr(policy, "observation_space", None)
     if space is None:

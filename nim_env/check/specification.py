@@ -377,7 +377,7 @@ def _questions(generator: random.Random) -> list[_Question]:
 
 
 def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
-    """Replaces the values of a player by a table. If asked, replaces its ``get_q_value`` by a correct one."""
+    """Replaces the values of a player by a table. With ``is_corrected``, also corrects its ``get_q_value``."""
     _attempt(setattr, player, "q", copy.copy(player.q))  # since a table of the class would be shared
     if is_corrected:
         _attempt(setattr, player, "get_q_value", lambda state, action: _stored_value(player, state, action))

@@ -52,7 +52,7 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
     """Finds the values of a player. It looks in three places and takes the first values that it finds.
 
     The first place is a dictionary of Q-values, if it can be read. The second is a method that returns the value
-    of one move in one position. The third is a function ``values`` of positions.
+    of one move in one position. The third is a method ``values``, which takes many positions at once.
 
     Args:
         player: The player, an object.

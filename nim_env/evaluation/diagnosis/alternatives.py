@@ -62,7 +62,7 @@ def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumption
 
 
 def _other_initials(case: Case) -> list[float]:
-    """Returns other initial values than the assumed one, from which the learner may also have started."""
+    """Returns the values from which the learner may have started instead of the assumed initial value."""
     initials, unit = case.learner.possible_initials, case.assumptions.unit
     outside = evidence.contradicts(case, case.targets)
     is_above = np.all([case.values > target.high for target in case.targets], axis=0)

@@ -1,8 +1,8 @@
 """The verdicts: the sentences of all diagnoses, in the order in which a diagnosis can end.
 
 Each function returns the diagnosis for one finding, with a verdict of a sentence or two. Its arguments are the
-numbers and words that appear in the verdict. The functions whose names start with ``if_`` are the exception: they
-return sentences for an undecided verdict.
+numbers and words that appear in the verdict, and ``names`` are the findings of the diagnosis. The functions whose
+names start with ``if_`` are the exception: they return sentences for an undecided verdict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bug(text: str, *names: str, place: str = "", witness: Witness | None = None)
 def undecided(
     text: str, *names: str, discount: float | None = None, otherwise: Diagnosis | None = None
 ) -> Diagnosis:
-    """Says that nothing is decided. ``text`` says what the user can pass to decide, without a full stop.
+    """Says that nothing is decided. ``text`` says what the user can pass to decide it, without a full stop.
 
     The verdict of the diagnosis ``otherwise``, if there is one, is added after the word "Otherwise".
     """
@@ -141,7 +141,10 @@ def known_bugs(names: Sequence[str], witness: Witness | None = None) -> Diagnosi
 
 
 def unknown_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
-    """Says that no correct learner can have the values, although no known bug is proven."""
+    """Says that no correct learner can have the values, although no known bug is proven.
+
+    ``nearest`` are the names of the known bugs that fit best. There can be none.
+    """
     text = "more training will not fix these values"
     if nearest:
         text += f". The nearest known bug: {_bugs_in_words(nearest)}"
