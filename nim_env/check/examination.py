@@ -106,7 +106,10 @@ def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
 
 
 def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
-    """Returns what the options and the player's file say about its training."""
+    """Returns what the options and the player's file say about its training.
+
+    If the file trained it, it is trained again for fewer games, to get earlier values.
+    """
     earlier = None
     if player.is_trained:
         episodes = round(_EARLIER_FRACTION * options.episodes)
@@ -134,7 +137,10 @@ class _Summary(NamedTuple):
 def _summary(
     faults: list[specification.Fault], wrong_choices: list[str], diagnosis: evaluation.Diagnosis
 ) -> _Summary:
-    """Returns the bugs in the player's functions, choice and values, or the diagnosis if there are none."""
+    """Sums up the bugs in the player's functions, in its choice of moves and in its values.
+
+    If there are none, the summary has the result and the verdict of the diagnosis.
+    """
     sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
     sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]
     bugs_in = [*dict.fromkeys(fault.function for fault in faults)]
@@ -149,7 +155,10 @@ def _summary(
 
 
 def _title(name: str, summary: _Summary, *, has_wrong_code: bool) -> str:
-    """Returns the title of the picture, which names a function or the choice if that is wrong."""
+    """Returns the title of the picture: the file and the result, such as "nim.py: bug".
+
+    With ``has_wrong_code`` it also names the first wrong function, or "choice" if only the chosen moves are wrong.
+    """
     place = f" in {summary.bugs_in[0]}" if has_wrong_code else ""
     return f"{Path(name).name}: {summary.result}{place}"
 
@@ -159,8 +168,8 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
     Args:
         rules: The game.
-        policy: The player. If it is a function that draws its moves, each probability is estimated by how often
-            it gives the answer.
+        policy: The player. If it is a function that draws its moves, the probability of each answer is estimated
+            by how often the function gives it.
 
     Returns:
         The probabilities of legal actions. If they sum to less than 1, the rest is the probability of an illegal
@@ -197,7 +206,7 @@ class _MeasuredFunction(PolicyAttributes):
 
 
 def _progress(n: int) -> Iterable[int]:
-    """Counts to n, with a progress bar if tqdm is installed and it takes longer than a second."""
+    """Returns ``range(n)``, with a progress bar if tqdm is installed and the loop takes longer than a second."""
     try:
         from tqdm import tqdm
     except ImportError:
@@ -236,10 +245,10 @@ def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered
 def _wrong_choices(
     player: LoadedPlayer, policy: TabularPolicy, q_values: NDArray[Any] | None, unanswered: _Unanswered
 ) -> list[str]:
-    """Returns sentences about the positions in which a function does not play the move with its best Q-value.
+    """Returns sentences about positions in which the player's function does not play a move with the best Q-value.
 
-    One sentence is about positions in which it gives no legal move, another about those in which it plays a move
-    with a lower value. A function without Q-values is not judged.
+    One sentence is about positions in which it gives no legal move, another about those in which it can play a
+    move with a lower value. The list is empty if the player is not a function, or if it has no Q-values.
     """
     if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
         return []

@@ -76,14 +76,17 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
 
 
 def _send_result(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Runs the function in the new process, and sends its result to the old one."""
+    """Runs the function in the new process, and sends its result to the process that started the new one."""
     if hasattr(os, "setsid"):
         os.setsid()  # a process group of its own, which can be killed as a whole
     sender.send(function(*arguments))
 
 
 def _kill_group(number: int | None) -> None:
-    """Kills a process group, on systems that have them. ``number`` is ``None`` if no process was started."""
+    """Kills the process group with this number. Does nothing on a system without process groups.
+
+    ``number`` is ``None`` if no process was started.
+    """
     if number and hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(number, signal.SIGKILL)

@@ -5,18 +5,18 @@ A player is named by
 ==================  =========================================================================================
 ``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
                     n games, as in CS50's project Nim
-``FILE.py:NAME``    a function ``(heaps) -> (heap, count)`` or ``(observation, action_mask) -> action``, on a
-                    single heap also ``(heap) -> number of objects``, an object with such a method
-                    ``choose_action`` or ``getMove``, a policy, an agent, or a table of Q-values, a dictionary
-                    or an array; NAME can have dots, as in ``agent.get_move``
+``FILE.py:NAME``    a function ``(heaps) -> (heap, count)``, ``(observation, action_mask) -> action`` or, on a
+                    single heap, ``(heap) -> number of objects``; an object whose method ``choose_action`` or
+                    ``getMove`` is such a function; a policy; an agent; or Q-values in a dictionary or an array;
+                    NAME can have dots, as in ``agent.get_move``
 ``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` file has this array alone, or an
                     array named ``probabilities``
 ``.json``           Q-values in rows of heaps, heap, count and value: ``[[[1, 3, 5, 7], 0, 1, -0.5], ...]``
 ``.zip``            a model of Stable-Baselines3 or sb3-contrib
 ==================  =========================================================================================
 
-or is a policy: ``random``, ``take-N``, ``expert``. Files ``.py`` and ``.zip`` run code when they are loaded: check
-only files that you trust.
+A player can also be a built-in policy: ``random``, ``take-N`` or ``expert``. Files ``.py`` and ``.zip`` run code
+when they are loaded: check only files that you trust.
 
 The exit status is 0 if every file was judged, 1 if a player is below --min-expert, and 2 if a file could not be
 judged.
@@ -104,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def heap_sizes(text: str) -> list[int]:
-    """Reads heap sizes that are separated by commas."""
+    """Converts a string of heap sizes that are separated by commas, such as "1,3,5,7"."""
     return [int(size) for size in text.rstrip(",").split(",")]
 
 

@@ -56,8 +56,8 @@ class LoadedPlayer:
         behavior_policy: The policy that the values of a critic evaluate. ``None`` for all other values. It draws
             its moves as in training, while ``policy`` plays the best moves. If a model was trained without masks,
             it also plays illegal actions, which lose at once.
-        initial: The initial value, which its method returns for a position and a move that are missing from its
-            dictionary. ``None`` if this is not known.
+        initial: The initial value: what its method, such as ``get_q_value``, returns for a position and a move
+            that are missing from its dictionary of Q-values. ``None`` if this is not known.
         make_player: A function that makes a new player of the same class. ``None`` unless the player has a
             dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``.
     """
@@ -88,7 +88,7 @@ class LoadedPlayer:
         return best
 
     def illegal_answer_at(self, heaps: Sequence[int]) -> str:
-        """Queries a function again on a position in which it gave an illegal answer.
+        """Queries the player's function again on a position in which it gave an illegal answer.
 
         Args:
             heaps: The position.
@@ -142,7 +142,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def _candidate_in_program(name: str) -> Any:
-    """Runs the file of ``FILE.py:NAME`` and returns what NAME stands for."""
+    """Runs the file of ``FILE.py:NAME`` and returns the object NAME, which :func:`player_of` makes a player of."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
@@ -154,7 +154,10 @@ def _candidate_in_program(name: str) -> Any:
 
 
 def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
-    """Reads a model, a dictionary or an array of Q-values, or a table of probabilities from a file."""
+    """Reads a file: a model or a table of probabilities as a policy, or Q-values in a dictionary or an array.
+
+    :func:`player_of` makes a player of the result.
+    """
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
 
@@ -246,8 +249,8 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
     """Makes a player of a policy or an agent.
 
-    A policy on heap sizes can have a function ``values`` of positions. An agent has a method ``q_values`` instead,
-    which takes observations.
+    The values of an agent come from its method ``q_values``, which takes observations. A policy on heap sizes can
+    have a method ``values`` instead, which takes positions.
     """
     space = getattr(policy, "observation_space", None)
     if space is None:

@@ -30,6 +30,8 @@ def has_choice_method(thing: Any) -> bool:
 def players_in(definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Finds the players that a file defines: a function ``choose_action``, and objects with a choice method.
 
+    The choice methods are :data:`CHOICE_METHODS`.
+
     Args:
         definitions: What the file defines, by name.
 
@@ -47,10 +49,10 @@ def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
     """Finds the function or method to call for a player's move.
 
     Args:
-        player: An object with a choice method, or a function.
+        player: An object with one of the :data:`CHOICE_METHODS`, or a function.
 
     Returns:
-        The player's choice method, or the player itself if it has none. Then the keyword arguments that turn off
+        The player's method, or the player itself if it is a function. Then the keyword arguments that turn off
         exploration.
     """
     choose = next((getattr(player, choice) for choice in CHOICE_METHODS if hasattr(player, choice)), player)

@@ -103,7 +103,7 @@ def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
 
 
 def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fault]:
-    """Returns the smallest fault of each kind."""
+    """Tests the functions of a player, and returns the smallest fault of each :class:`_Kind`."""
     sample = make_player()
     if not _has_table_of_course(make_player):
         return []
@@ -137,7 +137,7 @@ class _Question(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The table in words."""
+        """The values in words, as the reason why an answer is right."""
         words = [
             f"{value} for {action}{'' if (self.state, action) in self.table else ' (unseen)'}"
             for action, value in self.values.items()
@@ -171,9 +171,10 @@ class _Update(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """The kind of a fault: the function, the type of the wrong answer, and whether the game is in progress.
+    """The kind of a fault: the function, what the wrong answer is, and whether the game is in progress.
 
-    Of the faults of one kind, only the smallest is reported.
+    ``answer`` is "number" or the name of another type. For a wrong rate of exploration it is "exploration". Of the
+    faults of one kind, only the smallest is reported.
     """
 
     function: str
@@ -229,8 +230,8 @@ class _Test(NamedTuple):
 
     Attributes:
         parameters: The parameters that it needs, in the order of its arguments.
-        make_call: Makes a call in a position, given the player's alpha and a random generator. Returns ``None`` if
-            the function cannot be called there.
+        make_call: Makes a call for a question, given the player's alpha and a random generator. Returns ``None``
+            if the function cannot be tested there.
     """
 
     parameters: str
@@ -275,7 +276,11 @@ def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
 
 
 class _Trial(NamedTuple):
-    """One call of a function, with or without exploration, on a new player that gets the table of a question."""
+    """One call of a function on a new player that gets the table of a question as its values.
+
+    ``options`` are the keyword arguments of the call, which turn exploration on or off. With ``is_corrected``, the
+    player also gets a correct ``get_q_value``.
+    """
 
     function: str
     question: _Question
@@ -321,9 +326,10 @@ class _Trial(NamedTuple):
 def _trials(
     sample: Any, function: str, questions: list[_Question], generator: random.Random, is_corrected: bool
 ) -> Iterator[_Trial]:
-    """Yields the calls that test a function, for each question without and, if possible, with exploration.
+    """Yields a :class:`_Trial` of a function for each question, and a second one with exploration if it can do so.
 
-    There are none if the player does not have the function.
+    Questions for which the function cannot be tested are left out. Nothing is yielded if the player ``sample``
+    does not have the function, or if it takes other arguments.
     """
     tested, parameters = _TESTS[function], _parameters_of(sample, function)
     if not _takes(parameters, tested.n_arguments):
@@ -340,15 +346,18 @@ def _actions(state: State) -> list[Action]:
 
 
 def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
-    """Returns a table for one position, given a value for each of its actions. ``None`` leaves an action out."""
+    """Returns a dictionary ``(state, action) -> value`` for one position, given a value for each of its actions.
+
+    An action whose value is ``None`` is left out.
+    """
     pairs = zip(_actions(state), values, strict=True)
     return {(state, action): value for action, value in pairs if value is not None}
 
 
 def _questions(generator: random.Random) -> list[_Question]:
-    """Returns the questions from small to large.
+    """Returns the questions in the order of their size: first by objects, then by entries of the table.
 
-    For positions of up to two objects there is a question with every possible table of a few values. The other
+    Each position of up to two objects is combined with every table of values from ``_SMALL_VALUES``. The other
     questions have random positions and random tables.
     """
     positions = sorted(product(*(range(size + 1) for size in _PILES)), key=sum)
@@ -368,7 +377,7 @@ def _questions(generator: random.Random) -> list[_Question]:
 
 
 def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
-    """Replaces the values of a player by a table. If asked, replaces its ``get_q_value`` by a correct one."""
+    """Replaces the values of a player by a table. With ``is_corrected``, also corrects its ``get_q_value``."""
     _attempt(setattr, player, "q", copy.copy(player.q))  # since a table of the class would be shared
     if is_corrected:
         _attempt(setattr, player, "get_q_value", lambda state, action: _stored_value(player, state, action))
@@ -389,7 +398,7 @@ def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **option
 
 
 def _is_right(answer: Any, right: Any) -> bool:
-    """Returns whether an answer is the right action, as any sequence, or nearly the right number.
+    """Returns whether an answer is the right action (in a sequence of any type) or nearly the right number.
 
     An answer of another type can raise any error.
     """
@@ -397,7 +406,7 @@ def _is_right(answer: Any, right: Any) -> bool:
 
 
 def _stored_value(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
-    """Returns the value that ``get_q_value`` should return."""
+    """Returns the value that the player has in ``q`` for a state and an action, or 0 if it has none."""
     return player.q.get((tuple(state), tuple(action)), 0)
 
 
@@ -437,7 +446,7 @@ def _exploration_fault(player: Any) -> str:
 
 
 def _explored_actions(player: Any) -> list[str] | None:
-    """Makes many moves with exploration in one position, and returns those other than the best one.
+    """Makes many moves with exploration in one position, and returns those other than the best one, as strings.
 
     Returns ``None`` if these moves cannot be judged: if one of them is not a tuple or a list, or if the player
     does not play the best action when it does not explore.

@@ -27,8 +27,8 @@ class FoundValues(NamedTuple):
     Attributes:
         values: The values as a function of positions. ``None`` if there are none.
         remark: A sentence for the report about the values. Empty if there is nothing to say.
-        initial: The initial value, which its method returns for a position and a move that are missing from its
-            dictionary. ``None`` if this is not known.
+        initial: The initial value: what the player's method, such as ``get_q_value``, returns for a position and a
+            move that are missing from its dictionary of Q-values. ``None`` if this is not known.
     """
 
     values: QFunction | None
@@ -52,7 +52,7 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
     """Finds the values of a player. It looks in three places and takes the first values that it finds.
 
     The first place is a dictionary of Q-values, if it can be read. The second is a method that returns the value
-    of one move in one position. The third is a function ``values`` of positions.
+    of one move in one position. The third is a method ``values``, which takes many positions at once.
 
     Args:
         player: The player, an object.
@@ -83,7 +83,11 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
 def _values_in_dictionary(
     dictionary: Mapping[Any, Any], method: Callable[..., Any] | None, rules: NimRules, name: str
 ) -> FoundValues:
-    """Reads the values from a dictionary. Moves that it lacks get the initial value, which ``method`` returns."""
+    """Reads the values from a dictionary of Q-values.
+
+    A pair of position and move that the dictionary lacks gets the value that the player's ``method`` returns for
+    such a pair. Without a method, or if all keys have sorted heaps, it gets 0.
+    """
     entries = entries_by_pair(dictionary, rules, name)
     try:
         q_values, remark = q_table_of(entries, rules)
@@ -106,15 +110,15 @@ def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str)
 
 
 def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
-    """Returns a function that looks up positions in a table. The row of a position is at its index."""
+    """Returns a function that maps positions to their rows of ``table``. The row of a position is at its index."""
     return lambda heaps: table[rules.index(heaps)]
 
 
 def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -> dict[Any, Any]:
     """Returns the entries of a dictionary, which can be nested, with all keys in one form.
 
-    A key becomes (heaps, (heap, count)) if it contains the right number of numbers, in a tuple, in nested tuples
-    or in a string. All other keys stay unchanged.
+    A key becomes (heaps, (heap, count)) if it contains a number for each heap and two more for the move, in a
+    tuple, in nested tuples or in a string. All other keys stay unchanged.
 
     Args:
         dictionary: The dictionary. Its values can be dictionaries too: one for each position.
@@ -122,7 +126,7 @@ def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -
         name: The player, as the command line names it.
 
     Returns:
-        The values by key.
+        The values by key, without nesting.
 
     Raises:
         ValueError: If the keys have positions, but the start of the game is not one of them.
@@ -186,7 +190,7 @@ def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDA
 
 
 def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: NimRules) -> float | None:
-    """Returns the value that the player's method gives the first legal move that is missing from its dictionary.
+    """Returns the initial value: what a player's method returns for a legal move that its dictionary lacks.
 
     Returns ``None`` if no move is missing, or if the method does not return a finite number.
     """
@@ -205,7 +209,7 @@ def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: N
 def _with_initial_value(
     q_values: NDArray[np.float64], initial: float, entries: dict[Any, Any], rules: NimRules
 ) -> NDArray[np.float64]:
-    """Gives the initial value to every legal move that is missing from the dictionary."""
+    """Returns the Q-values, with ``initial`` for every legal move that is missing from ``entries``."""
     is_known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
     is_legal = rules.action_mask(rules.all_positions()) > 0
     return np.where(is_legal & ~is_known, initial, q_values)

@@ -83,11 +83,11 @@ def mixed_exploitability(
 
 
 class _Moves(NamedTuple):
-    """M moves of the best response, each made in one of its beliefs.
+    """M moves of the best response, each made in one of B beliefs, which have a row each.
 
     Attributes:
-        rows: The row of each move's belief, shape ``(M,)``.
-        after: The position after each move, shape ``(M,)``.
+        rows: The row of the belief in which each move is made, shape ``(M,)``.
+        after: The index of the position after each move, shape ``(M,)``.
     """
 
     rows: NDArray[np.intp]
@@ -97,16 +97,17 @@ class _Moves(NamedTuple):
 class _Round(NamedTuple):
     """One move of the best response in each possible belief, and the replies of the pool.
 
-    The best response has M possible moves in all of these beliefs, and the pool can answer with R winning replies.
+    The best response has M possible moves in all of these beliefs together. To these moves, the pool has R replies
+    that are winning moves. All its other replies are losing moves, after which the best response wins.
 
     Attributes:
-        n_beliefs: The number of beliefs.
-        rows: The row of each move's belief, shape ``(M,)``.
-        losing_reply: The probability that a losing reply follows each move, shape ``(M,)``. The response then
-            wins.
-        moves: The number of the move before each winning reply, shape ``(R,)``.
-        chances: The probability of each winning reply, shape ``(R,)``.
-        next_rows: The belief after each winning reply, as a row of the next round, shape ``(R,)``.
+        n_beliefs: The number of beliefs, each of which has a row.
+        rows: The row of the belief in which each move is made, shape ``(M,)``.
+        losing_reply: The probability that the pool replies to each move with a losing move, shape ``(M,)``.
+        moves: The number of the move, from 0 to M - 1, before each winning reply, shape ``(R,)``.
+        chances: The probability of each winning reply, given the move before it, shape ``(R,)``.
+        next_rows: The row of the belief after each winning reply, among the beliefs of the next round, shape
+            ``(R,)``.
     """
 
     n_beliefs: int
@@ -117,7 +118,7 @@ class _Round(NamedTuple):
     next_rows: NDArray[np.intp]
 
     def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Computes the win probability in each belief from the win probabilities after the round."""
+        """Returns the win probability of the best response in each belief, given those in the beliefs after it."""
         of_moves = self.losing_reply.copy()
         np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
         wins = np.zeros(self.n_beliefs)
@@ -149,22 +150,24 @@ class _BeliefSearch:
         self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(self, positions: NDArray[np.intp]) -> _Moves:
-        """Returns all moves of the response in B beliefs, given the position of each, shape ``(B,)``."""
+        """Returns all legal moves in B beliefs, given the index of the position of each belief, shape ``(B,)``."""
         rows, actions = self._mask[positions].nonzero()
         return _Moves(rows, self._after(positions[rows], actions))
 
     def play_round(
         self, moves: _Moves, beliefs: NDArray[np.float64]
     ) -> tuple[_Round, NDArray[np.intp], NDArray[np.float64]]:
-        """Lets the pool reply to moves of the response.
+        """Lets the pool reply to moves of the best response.
 
         Args:
             moves: The moves.
-            beliefs: The probability of each policy before the moves, float64 of shape ``(B, k)``.
+            beliefs: The B beliefs in which they are made: the probability of each policy, float64 of shape
+                ``(B, k)``.
 
         Returns:
-            The round. Then, for each belief after it, the position, ``np.intp`` of shape ``(B',)``, and the
-            probability of each policy, float64 of shape ``(B', k)``. Equal beliefs in one position are joined.
+            The round. Then the B' beliefs after it: the index of the position of each, ``np.intp`` of shape
+            ``(B',)``, and the probability of each policy, float64 of shape ``(B', k)``. Equal beliefs in one
+            position are joined.
         """
         losing_reply = (beliefs[moves.rows] * self._losing[moves.after]).sum(axis=1)
         replied, actions = self._is_possible[moves.after].nonzero()

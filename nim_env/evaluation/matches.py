@@ -103,7 +103,10 @@ def play_match(
 
 
 def _draw_members(weights: NDArray[np.float64], games: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draws which member of a pool plays each game. Nothing is drawn if there is only one, as for a policy."""
+    """Draws which member of a pool plays each game, and returns the members' numbers, shape ``(games,)``.
+
+    A policy is a pool of one member. With a single member, nothing is drawn from the generator.
+    """
     return generator.choice(len(weights), games, p=weights) if len(weights) > 1 else np.zeros(games, np.int64)
 
 
@@ -164,7 +167,7 @@ def sample_losing_positions(rules: NimRules, n: int, generator: np.random.Genera
 def _sample_positions(
     rules: NimRules, n: int, generator: np.random.Generator, *, is_winning: bool
 ) -> NDArray[np.int64]:
-    """Draws winning positions, or losing ones other than the empty position."""
+    """Draws ``n`` winning positions, or ``n`` losing ones other than the empty position, each equally likely."""
     n = checked_integer("n", n, 1)
     found: list[NDArray[np.int64]] = []
     n_found = n_drawn = 0

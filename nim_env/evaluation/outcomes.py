@@ -126,7 +126,10 @@ def _strategies(
     illegal_action: IllegalAction | None,
     name: str,
 ) -> list[_Strategy]:
-    """Returns the players of each policy or pool. Error messages call the first one ``name[0]``, and so on."""
+    """Returns the players of each policy or pool, with their probabilities.
+
+    Error messages call the first policy or pool ``name[0]``, the second one ``name[1]``, and so on.
+    """
     return [
         weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
         for i, policy in enumerate(policies)
@@ -134,10 +137,10 @@ def _strategies(
 
 
 def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strategy]]) -> NDArray[np.float64]:
-    """Returns the expected return from the full heaps of each player of the rows against each of the columns.
+    """Returns the expected return of each row's player against each column's player, from the full heaps.
 
-    The player of the row moves first. ``populations`` holds the strategies of the rows and those of the columns,
-    or only the strategies of the rows if they play each other.
+    The player of the row moves first. ``populations`` holds two lists, the strategies for the rows and those for
+    the columns, or a single list if its strategies play each other. Each member of a pool counts as a player.
     """
     players = [list(chain(*(members for members, _ in population))) for population in populations]
     batches = iter_positions(rules)

@@ -157,9 +157,10 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
-    """Yields the metrics of each group that is not empty.
+    """Yields a :class:`PositionGroup` for each number of nonempty heaps, for endgames and for other positions.
 
-    Positions whose winning probability in ``mastery`` is NaN are losing positions.
+    A group without positions is left out. A position is counted as lost if its winning probability in ``mastery``
+    is NaN.
     """
     board = Board(rules)
     n_nonempty = board.heap_sums(lambda sizes: sizes > 0)

@@ -28,7 +28,8 @@ def diagnosis_under_other_assumptions(
         suspected: The diagnosis of a bug under the first assumptions. ``None`` if no bug was found.
 
     Returns:
-        The diagnosis, which asks the user about the first such assumption. ``None`` if there is none.
+        The undecided diagnosis. It asks the user whether the first assumption that fits is right. ``None`` if no
+        other assumption fits.
     """
     for assumptions, premise in _alternatives(case, not_passed):
         other = Case(case.learner, assumptions)
@@ -45,7 +46,7 @@ def diagnosis_under_other_assumptions(
 
 
 def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumptions, str]]:
-    """Yields other assumptions that the values suggest. Each has a sentence that asks the user to confirm it."""
+    """Yields other assumptions that the values suggest, and the sentences that ask the user to confirm them."""
     first, unit = case.assumptions, case.assumptions.unit
     largest = max(case.learner.largest_value(first), unit)
     if "rewards" in not_passed:
@@ -61,7 +62,7 @@ def _alternatives(case: Case, not_passed: set[str]) -> Iterator[tuple[Assumption
 
 
 def _other_initials(case: Case) -> list[float]:
-    """Returns other initial values than the assumed one, from which the learner may also have started."""
+    """Returns the values from which the learner may have started instead of the assumed initial value."""
     initials, unit = case.learner.possible_initials, case.assumptions.unit
     outside = evidence.contradicts(case, case.targets)
     is_above = np.all([case.values > target.high for target in case.targets], axis=0)
@@ -75,10 +76,11 @@ def _other_initials(case: Case) -> list[float]:
 
 
 def _either_bug(other: Case, premise: str, suspected: Diagnosis) -> Diagnosis | None:
-    """Returns the diagnosis that the learner has either the suspected bug or another known one.
+    """Returns an undecided diagnosis that names the suspected bug and another known bug, or ``None``.
 
     Rewards other than 1 and -1 can make a correct learner look as if it had one of a few bugs. If one of these is
-    suspected, and the values show a known bug under the other assumptions too, the diagnosis names both bugs.
+    suspected, and the values show another known bug under the other assumptions, the learner has one of the two.
+    ``premise`` asks the user about the other assumptions.
     """
     names = set(suspected.findings)
     if not names & _seeming_bugs(other):

@@ -35,7 +35,7 @@ class Target(NamedTuple):
 
 
 class Bug(NamedTuple):
-    """A known bug: its name, its equation, and one of the targets of this equation."""
+    """A known bug: its name, its equation, and a target of this equation, by move or by own turn."""
 
     name: str
     equation: Equation
@@ -145,7 +145,10 @@ class Case:
         return self._epsilon_greedy(self.exploration) if behavior is None else behavior
 
     def _replies(self, own_moves: Floats) -> Floats:
-        """Returns the probability of each reply, shape ``(P,)``. In self-play, the replies are ``own_moves``."""
+        """Returns the probability that each legal action is played in reply to the learner, shape ``(P,)``.
+
+        In self-play these are ``own_moves``, otherwise the probabilities of the opponent.
+        """
         return own_moves if self.learner.opponent is None else self.learner.opponent
 
     def _epsilon_greedy(self, exploration: float) -> Floats:
@@ -154,9 +157,10 @@ class Case:
         return (1 - exploration) * self.is_greedy / n_best + exploration / self.pairs.n_legal[self.pairs.row]
 
     def _misfit(self, exploration: float) -> float:
-        """Returns how far the trained values lie from Bellman's targets if the learner explores this often.
+        """Returns how badly the trained values fit Bellman's equation if the learner explores this often.
 
-        It is the sum of their absolute distances from the targets by own turn.
+        It is the sum of their absolute distances from the targets by own turn. ``exploration`` is the probability
+        of a random move.
         """
         own_moves = self._epsilon_greedy(exploration)
         of_rows = self._means(own_moves) if self.assumptions.on_policy else self._maximum
@@ -237,11 +241,12 @@ class Case:
         return self._with_values_on_the_way(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
     def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
-        """Returns the smallest and the largest sample over the replies in each position, both of shape ``(N,)``.
+        """Returns the smallest and the largest sample in each position, both of shape ``(N,)``.
 
-        ``samples`` has an entry for each reply, shape ``(P,)``. The initial value counts as a sample too. In
-        self-play every reply counts, since it can have been played at some time. Every reply also counts for
-        on-policy learners, whose ranges are only approximate.
+        Both arguments have an entry for each reply, shape ``(P,)``: its probability, and the sample toward which
+        the learner's value moves after it. Only replies with a positive probability count. In self-play every
+        reply counts, since it can have been played at some time. Every reply also counts for on-policy learners,
+        whose ranges are only approximate. The initial value counts as a sample too.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.scaled.initial_or_0)
         is_possible = (replies > 0) | self.learner.is_self_play | self.assumptions.on_policy
@@ -271,11 +276,11 @@ class Case:
     def _with_values_on_the_way(self, target: Target, equation: Equation, first_target: float) -> Target:
         """Widens the range of a target by the values that a learner can have on its way to the target.
 
-        Every value starts at the initial value. As long as the next values are initial too, it moves toward
-        ``first_target``. If the initial value equals ``first_target``, or if the equation has no future, it moves
-        straight from there to its samples. Otherwise, and always for an on-policy learner, it can reach any return
-        on the way. The value of a last move has only one target, so it always moves straight there, unless the
-        initial value is not known.
+        Every value starts at the initial value. As long as the values of the next position are initial too, it
+        moves toward ``first_target``. If ``first_target`` equals the initial value, or if the equation has no
+        future, it moves straight from the initial value to its samples. Otherwise, and always for an on-policy
+        learner, it can reach any return on the way. The value of a last move has only one target, so it always
+        moves straight from the initial value to this target, unless the initial value is not known.
         docs/how_the_diagnosis_works.md gives the reasons.
         """
         scaled, initial, sign = self.scaled, self.scaled.initial_or_0, equation.sign

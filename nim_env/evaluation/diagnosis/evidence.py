@@ -170,9 +170,10 @@ def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
         n_against: The number of values that only Bellman's equation can have made.
 
     Returns:
-        Whether enough of these values, and nearly all of them, are evidence for the bug. If the opponent draws its
-        replies, ranges are only approximate. An initial value that is not between the two rewards is then an end
-        of a range, and the proof needs as many values as :func:`min_contradictions` says.
+        Whether there are enough values that only the bug can have made, and whether these are nearly all of both
+        kinds. ``MIN_COUNT`` of them are enough if the initial value lies between the two rewards. Otherwise the
+        initial value is an end of a range, and :func:`min_contradictions` of them are needed, since ranges are
+        only approximate if the opponent draws its replies.
     """
     is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
     min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
@@ -271,9 +272,10 @@ def first_witness(case: Case) -> Witness | None:
 
 
 def _witness(case: Case, pair: int) -> Witness:
-    """Makes a witness of a position and an action, given the number of this pair.
+    """Returns the :class:`Witness` for the pair of a position and an action with this index.
 
-    The value and the nearest of its targets are in the units in which the user gave the values.
+    Its ``target`` is the one of the case's targets nearest to the value. Both are in the units of the user's
+    values.
     """
     pairs, unit, value = case.pairs, case.assumptions.unit, float(case.values[pair])
     means = (float(target.mean[pair]) + 0.0 for target in case.targets)  # without a negative zero

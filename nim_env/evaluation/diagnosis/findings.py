@@ -82,7 +82,7 @@ KNOWN_BUGS = {
     LAST_MOVER_DROPPED: "the reward of the player who takes the last object is dropped",
     OTHER_PLAYER_DROPPED: "the reward of the player who does not take the last object is dropped",
 }
-"""The known bugs, described in words. The description includes other bugs that lead to the same values."""
+"""The known bugs by name, described in words. The description includes other bugs that lead to the same values."""
 
 
 def distinct_findings(findings: Sequence[str]) -> list[str]:

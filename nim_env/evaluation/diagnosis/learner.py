@@ -227,7 +227,11 @@ class Learner:
 
 
 def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
-    """Checks that values have one of the two shapes, and returns a copy with 0 for the empty position."""
+    """Returns a copy of the values, with 0 for the empty position.
+
+    Raises ValueError, which calls them ``name``, if their shape is neither ``(n_positions, n_actions)`` nor
+    ``(n_positions,)``.
+    """
     array = np.array(given, dtype=np.float64)
     shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
     if array.shape not in shapes:
@@ -237,7 +241,10 @@ def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
 
 
 def first_undefined(rules: NimRules, values: Floats) -> str:
-    """Describes the first value of a legal action that is not finite. The string is empty if all are finite."""
+    """Describes a value that is infinite or undefined, or returns an empty string if there is none.
+
+    Of several values, it is one in the position with the fewest objects. Illegal actions do not count.
+    """
     heaps = rules.all_positions()
     is_wrong = ~np.isfinite(values)
     if values.ndim == 2:

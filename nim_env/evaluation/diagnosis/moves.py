@@ -45,10 +45,10 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
 
 
 def _are_preferred(moves: Bools, plays: Floats, legal: Bools) -> bool:
-    """Returns whether a player nearly always plays one of certain moves, and not by chance.
+    """Returns whether a player nearly always plays one of the moves marked in ``moves``, and not by chance.
 
-    All three arrays have a row for each position and a column for each action. ``moves`` marks the moves in
-    question, ``plays`` has the probabilities of the player's moves, and ``legal`` marks the legal moves.
+    All three arrays have a row for each position and a column for each action. ``plays`` has the probabilities of
+    the player's moves, and ``legal`` marks the legal moves.
     """
     chance = moves.sum(axis=1) / legal.sum(axis=1)
     n_others = (1 - (plays * moves).sum(axis=1)).sum()

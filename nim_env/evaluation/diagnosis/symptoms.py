@@ -166,9 +166,9 @@ def _other_discount(case: Case) -> Diagnosis | None:
 
 
 def _shown_discounts(case: Case) -> dict[str, Floats]:
-    """Computes the discount that each value shows, per own turn and in self-play also per move.
+    """Computes the discount at which each value would equal its target, by own turn and in self-play also by move.
 
-    The discounts are in a dictionary with the keys "move" and "own turn". A key is missing if too few values show
+    Returns arrays of these discounts under the keys "own turn" and "move". A key is missing if too few values show
     a discount.
     """
     given = case.learner.discount
@@ -183,9 +183,9 @@ def _shown_discounts(case: Case) -> dict[str, Floats]:
 
 
 def _fitted_discount(shown: dict[str, Floats], given: float) -> tuple[float, str] | None:
-    """Returns a discount that most values agree on, and whether it is per move or per own turn.
+    """Returns a discount that most values agree on, and to what it applies: "move" or "own turn".
 
-    Returns ``None`` if there is none, or if the values fit the given one.
+    Returns ``None`` if there is no such discount, or if the values fit the given one.
     """
     if any(_is_given(discounts, given) for discounts in shown.values()):
         return None
@@ -205,10 +205,11 @@ def _have_last_moves_arrived(case: Case) -> bool:
 
 
 def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
-    """Returns the discount that each value shows.
+    """Returns the discount at which each value would equal its target.
 
-    A target is linear in the discount, so the targets for discounts of 0 and 1 are enough to compute it. Values
-    with noisy targets, or with targets that hardly depend on the discount, are left out.
+    A target is linear in the discount, so the targets for a discount of 0 (``at_0``) and of 1 (``at_1``) are
+    enough to compute it. Values with noisy targets, or with targets that hardly depend on the discount, are left
+    out.
     """
     slope = at_1.mean - at_0.mean
     is_judged = case.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)

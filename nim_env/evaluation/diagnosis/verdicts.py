@@ -1,8 +1,8 @@
 """The verdicts: the sentences of all diagnoses, in the order in which a diagnosis can end.
 
 Each function returns the diagnosis for one finding, with a verdict of a sentence or two. Its arguments are the
-numbers and words that appear in the verdict. The functions whose names start with ``if_`` are the exception: they
-return sentences for an undecided verdict.
+numbers and words that appear in the verdict, and ``names`` are the findings of the diagnosis. The functions whose
+names start with ``if_`` are the exception: they return sentences for an undecided verdict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bug(text: str, *names: str, place: str = "", witness: Witness | None = None)
 def undecided(
     text: str, *names: str, discount: float | None = None, otherwise: Diagnosis | None = None
 ) -> Diagnosis:
-    """Says that nothing is decided. ``text`` says what the user can pass to decide, without a full stop.
+    """Says that nothing is decided. ``text`` says what the user can pass to decide it, without a full stop.
 
     The verdict of the diagnosis ``otherwise``, if there is one, is added after the word "Otherwise".
     """
@@ -85,7 +85,10 @@ def sorted_only() -> Diagnosis:
 
 
 def out_of_range(largest: float, largest_last: float, unit: float) -> Diagnosis:
-    """Says that values are larger than ``unit``, the largest return."""
+    """Says that values are larger than ``unit``, the largest return.
+
+    ``largest`` is the largest absolute value, and ``largest_last`` the largest one of a last move.
+    """
     text = (
         f"values reach {largest:.3g} and last moves {largest_last:.3g}, but no return exceeds {unit:g}. "
         "The target continues after the last move (no done flag), or the update adds the target instead of its "
@@ -102,7 +105,7 @@ def mixed_signs(which: Literal["values", "last moves"]) -> Diagnosis:
 
 
 def other_reward(furthest: float) -> Diagnosis:
-    """Says that the values of last moves have moved away from their reward, which is 0."""
+    """Says that the values of last moves have moved away from their reward, which is 0, as far as ``furthest``."""
     return bug(f"last moves reach {furthest:.3g}, but their reward is 0", findings.OTHER_REWARD)
 
 
@@ -121,7 +124,10 @@ def old_value_ignored(share: float) -> Diagnosis:
 
 
 def other_discount(discount: float, step: str, given: float) -> Diagnosis:
-    """Says that the values satisfy Bellman's equation with another discount than the given one, per ``step``."""
+    """Says that the values satisfy Bellman's equation with ``discount``, not with the ``given`` discount.
+
+    ``step`` says to what the discount applies: "move" or "own turn".
+    """
     text = (
         f"{findings.BELLMAN} holds with a discount of {discount:.2f} per {step}, not {given:g}. "
         "If this is your discount, pass it; if not, the update uses another one"
@@ -135,7 +141,10 @@ def known_bugs(names: Sequence[str], witness: Witness | None = None) -> Diagnosi
 
 
 def unknown_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
-    """Says that no correct learner can have the values, although no known bug is proven."""
+    """Says that no correct learner can have the values, although no known bug is proven.
+
+    ``nearest`` are the names of the known bugs that fit best. There can be none.
+    """
     text = "more training will not fix these values"
     if nearest:
         text += f". The nearest known bug: {_bugs_in_words(nearest)}"
@@ -146,7 +155,9 @@ def unknown_bug(nearest: Sequence[str], witness: Witness | None) -> Diagnosis:
 
 
 def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
-    """Says that most values satisfy Bellman's equation, for rewards of size ``unit``.
+    """Says that most trained values satisfy Bellman's equation, for rewards of size ``unit``.
+
+    ``share`` is the fraction of the trained values that do.
 
     If the learner always explores, the verdict adds that this holds only for replies that are drawn at random.
     """
@@ -167,9 +178,10 @@ def perfect_play(share: float, otherwise: Diagnosis | None) -> Diagnosis:
 
 
 def train_longer(share: float, never: str, is_end_learned: bool, otherwise: Diagnosis | None) -> Diagnosis:
-    """Says that nothing is decided yet. ``otherwise`` is a likely bug.
+    """Says that nothing is decided yet, and that the learner should train longer. ``otherwise`` is a likely bug.
 
     ``never`` is the result that the learner has never seen, "win" or "loss". It is empty if both were seen.
+    ``is_end_learned`` says whether the value of any last move has reached its reward.
     """
     text = f"train longer: {_settled_values(share)} so far"
     if never:
@@ -185,7 +197,7 @@ def perfect_moves() -> Diagnosis:
 
 
 def _settled_values(share: float) -> str:
-    """Returns the part of a sentence that says how many values have settled."""
+    """Returns the part of a sentence that says which fraction of the trained values has settled."""
     return f"{share:.0%} of the trained values have settled"
 
 
@@ -193,7 +205,10 @@ def _settled_values(share: float) -> str:
 
 
 def if_rewards_are_larger(size: float, unit: float) -> str:
-    """Returns sentences that ask for the rewards if they are larger than ``unit``, since values reach ``size``."""
+    """Returns sentences that ask the user to pass the rewards if they are larger than ``unit``.
+
+    The reason that they give is that values reach ``size``.
+    """
     values = f"values reach {size:.3g}, more than a return of {unit:g}"
     return f"{values}. If the rewards are larger, pass them (rewards, --rewards)"
 
