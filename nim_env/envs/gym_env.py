@@ -118,8 +118,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
       - ``"random"``, ``"take-N"`` (for example ``"take-3"``) or ``"expert"``;
       - a policy, that is, an object with the method ``action_probabilities``;
       - a function ``(observation, action_mask) -> action``, which is called with one position at a time;
-      - on a board with one heap, also a function ``heap -> number of objects``, or an object with such a method
-        ``getMove``;
+      - on a board with one heap, also a function ``heap -> number of objects``, or an object whose method
+        ``getMove`` is such a function;
       - a ``nim_env.OpponentPool``, from which a member is drawn for each episode;
       - ``None`` for self-play.
     - ``first_player=None``: who moves first, ``"agent"``, ``"opponent"``, or ``"random"`` for either of them with

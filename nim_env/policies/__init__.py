@@ -11,8 +11,8 @@ Functions and environments that take a policy accept any of these:
 - a callable ``(observation, action_mask) -> action``, which gets one position at a time, shapes ``(n_heaps,)`` and
   ``(n_actions,)``;
 - on a board with one heap, a function from the heap size to the number of objects to take, such as
-  ``lambda heap: heap % 4 or 1``, or an object with such a method ``getMove``. If the number is above the heap
-  size, it takes what is left.
+  ``lambda heap: heap % 4 or 1``, or an object whose method ``getMove`` is such a function. If the number is above
+  the heap size, it takes what is left.
 
 :func:`batched` wraps a function on batches as a policy, and :func:`from_moves` a function from heap sizes to a
 pair ``(heap, count)``.
