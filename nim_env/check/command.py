@@ -1,6 +1,6 @@
 """The command ``python -m nim_env check FILE ...``, which examines each player in a process of its own.
 
-:mod:`nim_env.check.options` describes what can stand on the command line.
+:mod:`nim_env.check.options` describes what can be given on the command line.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def _candidate_in_program(name: str) -> Any:
-    """Runs the file of ``FILE.py:NAME`` and returns the object NAME, which :func:`player_of` makes a player of."""
+    """Runs the file of ``FILE.py:NAME`` and returns the object NAME, of which :func:`player_of` makes a player."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))

@@ -84,14 +84,15 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
 
 
 def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
-    """Returns which functions of the course :func:`faults` can test in a player.
+    """Says which of the course's functions can be tested by :func:`faults` in a player.
 
     Args:
         make_player: A function that returns a new player.
 
     Returns:
-        For each function with its parameters, such as ``best_future_reward(state)``, whether the player has it.
-        The dictionary is empty if the player stores its values elsewhere, so nothing can be tested.
+        For each function with its parameters, such as ``best_future_reward(state)``, whether the player has it
+        with these parameters. The dictionary is empty if nothing can be tested, since the player does not store
+        its values in ``q`` as the course does.
     """
     if not _has_table_of_course(make_player):
         return {}

@@ -64,7 +64,7 @@ class FunctionPolicy(PolicyAttributes):
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
-        """Converts the answers to actions, int64 of shape ``(n,)``, or to -1 if that is impossible."""
+        """Converts each answer to an action, or to -1 if that is impossible: int64 of shape ``(n,)``."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
         return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)

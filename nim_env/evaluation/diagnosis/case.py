@@ -113,10 +113,10 @@ class Case:
 
     @cached_property
     def may_be_trained(self) -> Bools:
-        """Whether each value is trained, or may have been updated although it still equals the initial one.
+        """Whether each value is trained or counts as possibly trained, bool of shape ``(P,)``.
 
-        It may have been updated if the initial value equals a reward, and if another value in its position is
-        trained. Bool of shape ``(P,)``.
+        A value that still equals the initial one counts if the initial value equals a reward, since an update can
+        then leave it there, and if another value in its position is trained.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)

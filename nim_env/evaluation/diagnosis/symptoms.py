@@ -183,9 +183,10 @@ def _shown_discounts(case: Case) -> dict[str, Floats]:
 
 
 def _fitted_discount(shown: dict[str, Floats], given: float) -> tuple[float, str] | None:
-    """Returns a discount that most values agree on, and to what it applies: "move" or "own turn".
+    """Returns the discount that most values show, and the step that it applies to: "move" or "own turn".
 
-    Returns ``None`` if there is no such discount, or if the values fit the given one.
+    For each of the two steps, ``shown`` has the discounts that the values imply, one per value. Returns ``None``
+    if most values show no common discount, or if they fit the ``given`` one.
     """
     if any(_is_given(discounts, given) for discounts in shown.values()):
         return None

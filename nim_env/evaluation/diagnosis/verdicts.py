@@ -170,7 +170,10 @@ def settled(share: float, unit: float, explores_always: bool) -> Diagnosis:
 
 
 def perfect_play(share: float, otherwise: Diagnosis | None) -> Diagnosis:
-    """Says that every move is right, but not all values have settled. ``otherwise`` is a likely bug."""
+    """Says that every move is right, but only a ``share`` of the values has settled.
+
+    ``otherwise`` is the diagnosis of a likely bug, if there is one. The verdict is then undecided and names it.
+    """
     text = f"every move is right; {_settled_values(share)} so far"
     if otherwise is None:
         return no_bug(text, findings.PERFECT_PLAY)
@@ -178,8 +181,9 @@ def perfect_play(share: float, otherwise: Diagnosis | None) -> Diagnosis:
 
 
 def train_longer(share: float, never: str, is_end_learned: bool, otherwise: Diagnosis | None) -> Diagnosis:
-    """Says that nothing is decided yet, and that the learner should train longer. ``otherwise`` is a likely bug.
+    """Says that nothing is decided yet, and that the learner should train longer.
 
+    ``share`` is the fraction of the values that have settled, and ``otherwise`` the diagnosis of a likely bug.
     ``never`` is the result that the learner has never seen, "win" or "loss". It is empty if both were seen.
     ``is_end_learned`` says whether the value of any last move has reached its reward.
     """
