@@ -108,7 +108,7 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
     n_moves = args.num_envs * args.n_steps
     board = "-".join(map(str, env.rules.heaps))
-    first = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
+    labels = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
     generator = np.random.default_rng(seed)
     buffer: deque[list[np.ndarray]] = deque(maxlen=max(1, BUFFER_SIZE // n_moves))
     games = 0
@@ -125,7 +125,7 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
         # the first round after each multiple of the interval, and the last one
         if timesteps % EVAL_INTERVAL < n_moves or timesteps + n_moves > args.total_timesteps:
             row = evaluate(args, env, parameters)
-            rows.append(first | {"timesteps": timesteps, "games": games} | row)
+            rows.append(labels | {"timesteps": timesteps, "games": games} | row)
             if row["policy"] == row["value"] == 1:
                 break
     return pd.DataFrame(rows), parameters

@@ -78,7 +78,7 @@ def ask_heaps() -> tuple[int, ...]:
 
 
 def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
-    """Trains an agent by random self-play. More episodes are played in more environments at once."""
+    """Trains an agent by random self-play, with one environment for each 100 episodes and at most 256."""
     num_envs = max(1, min(1 + episodes // 100, 256))
     env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
     agent = agents.MinimaxQAgent(
@@ -106,7 +106,7 @@ def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
         moves = [(heaps, rules.action(*move)) for heaps in positions for move in rules.legal_moves(heaps)]
         after = {tuple(rules.apply(heaps, action).tolist()) for heaps, action in moves}
         player, other = other, player
-        positions = after - faced[player]
+        positions = after - faced[player]  # only these are followed further
     for player in "AB":
         for heaps in sorted(faced[player], reverse=True):
             print_values(agent, rules, player, heaps)

@@ -1,7 +1,7 @@
 """System 3: Q-learning on one heap of sticks, against a random opponent or against you.
 
 Two players take turns removing 1 to 3 sticks from a heap of 10; the player who takes the last stick loses. The
-learner moves first. It uses tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no
+learner moves first. It uses tabular Q-learning (Watkins 1989), by default with learning rate 1, no discount and no
 exploration. If several actions are best, it takes the first of them. It loses some of its first games, but soon it
 wins every game. With --then human, the same learner then plays against you and learns from these games too; enter
 -1 to leave. Source: system 3 in docs/experiments/five_systems.md.
