@@ -14,7 +14,6 @@ import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
 let players; // a promise: your own are loaded
-
 const openAddress = (address) =>
   play.run(async () => {
     try {
@@ -184,6 +183,7 @@ const DO = {
   train: () => {
     if (state.training) stopShow();
     else startTraining(drawShown);
+    if (state.game.winner !== null) play.begin();
     play.openWon();
     drawShown();
   },

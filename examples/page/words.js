@@ -21,7 +21,7 @@ export function signed(value, digits = 2) {
 
 export const SAY = {
   nextGame: "From the next game on.",
-  copied: "Link copied. It opens this position.",
+  copied: "Link copied.",
   copyBy: "Copy the address of this page.",
   network: "The network could not be loaded.",
   noLimit: "The network knows only games without a limit on a move.",
