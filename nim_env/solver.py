@@ -132,7 +132,7 @@ def response_values(
         illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
 
     Returns:
-        The values to that player: if it makes the next move, and if the other side does.
+        The values to that player, if it makes the next move and if the other side does.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
