@@ -4,6 +4,7 @@ import sys
 
 import benchmark
 import pandas as pd
+import pytest
 
 
 def test_every_benchmark_and_its_ratio(monkeypatch, capsys):
@@ -31,3 +32,8 @@ def test_rates_are_steps_by_seconds_and_ratios_those_of_a_column(monkeypatch):
         rates, pd.DataFrame({1: [3.0, 1.5], 16: [8.0, 2.0]}, index=["own", "other"]), check_names=False
     )
     assert benchmark.compare(rates).to_dict("index") == {"own / other": {1: 2.0, 16: 4.0}}
+
+
+def test_a_name_of_no_row_is_refused():
+    with pytest.raises(ValueError, match="no such row"):
+        benchmark.measure("no such row")

@@ -164,6 +164,11 @@ def test_each_text_of_a_style_is_in_its_learner_once():
             assert not text or (source.count(text) == 1 and text != replacement), style.name
 
 
+def test_a_text_that_is_not_in_a_learner_is_refused():
+    with pytest.raises(ValueError, match=r"q_learning\.py.*no such text"):
+        runs.load("q_learning", ("no such text", "pass"))
+
+
 def exact_values(rules, style, discount, exploration):
     """The fixed point of a style against the random opponent, or in self-play with greedy replies that explore."""
     win, loss = style.options["rewards"]

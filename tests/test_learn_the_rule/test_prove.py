@@ -57,6 +57,16 @@ def test_the_script(tmp_path, capsys, of_the_study):
     assert "Proven for every board, misère play" in (tmp_path / "boxes.svg").read_text(encoding="utf-8")
 
 
+def test_two_certificates_of_one_name_are_refused(tmp_path, of_the_study):
+    networks = tmp_path / "a" / "policy.pt", tmp_path / "b" / "policy.pt"
+    for path in networks:
+        path.parent.mkdir()
+        save_network(of_the_study("misere0"), path, misere=True)
+    with pytest.raises(ValueError, match=r"a.policy\.pt"):
+        prove.main(prove.Args(networks, tmp_path / "proofs"))
+    assert not (tmp_path / "proofs").exists()
+
+
 def test_networks_with_mistakes_are_not_proven(of_the_study):
     network = of_the_study("normal4")
     rules = NimRules((7,) * 5, misere=False)
