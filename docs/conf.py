@@ -128,9 +128,12 @@ filled = runpy.run_path(str(FOLDER / "scripts" / "fill_page.py"))["filled"]
 
 
 def fill_docstrings(app, docname, source):  # noqa: ARG001
-    """A page marks the place of a docstring, which is Markdown, by a comment."""
-    comment = r"<!-- docstring (.+) -->"
-    source[0] = re.sub(comment, lambda found: docstring(found[1]), source[0])
+    """A page marks the place of a docstring, which is Markdown, by a comment. Its sections become subsections."""
+
+    def subsections(found):
+        return re.sub("^## ", "### ", docstring(found[1]), flags=re.MULTILINE)
+
+    source[0] = re.sub(r"<!-- docstring (.+) -->", subsections, source[0])
 
 
 class LinksToRepository(SphinxTransform):
