@@ -405,7 +405,7 @@ def draw_q_table(path, agent, rules):
 
 def draw_map(path):
     """The map of positions of the agent that evaluation.md trains."""
-    variables = first_block("evaluation.md")
+    variables = first_block("evaluation.md", "## Report")
     mastery = evaluation.mastery(variables["board"], variables["learner"])
     path.write_text(position_map(mastery, "Q-learning after 5,000 games"), encoding="utf-8")
 
