@@ -232,9 +232,9 @@ LESSONS = (  # heaps from the bottom: a block, y: you take it, o: the other play
 
 def draw_lessons(path):
     """A winning move in each of the first five lessons of the page."""
-    picture = Picture(600, 200)
+    picture = Picture(660, 200)
     for number, (title, *heaps) in enumerate(LESSONS):
-        left = 20 + 118 * number
+        left = 20 + 130 * number
         picture.text(left, 22, title, size=13, bold=True, anchor="start")
         for heap, blocks in enumerate(heaps):
             x, y = left + 33 * heap, 158
