@@ -77,9 +77,7 @@ if REPOSITORY:
         ],
     }
 ogp_image = "_static/preview.png"
-ogp_image_alt = (
-    "The maps of positions of a learner, 99.4 %, and of one with a bug, 63.6 %"
-)
+ogp_image_alt = "A game of Nim, and the map of positions of a learner with 2 mistakes in 335"
 ogp_social_cards = {"enable": False}
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 

@@ -4,6 +4,7 @@ They are drawn in the palette of the package. The SVG files follow the color sch
 Install: pip install -e ".[docs]"; for the preview and the game pip install -e ".[dev]", and Chromium
 """
 
+import base64
 import contextlib
 import importlib.metadata
 import io
@@ -446,14 +447,19 @@ def chromium():
 
 
 def draw_preview(path):
-    """What a link to the site shows elsewhere: both maps of the README, 1200 by 630 pixels."""
-    maps = "".join(
-        (FOLDER / "pictures" / name).read_text(encoding="utf-8") for name in ("learning.svg", "nim_py.svg")
-    )
+    """What a link to the site shows elsewhere: a game and the map of a learner, 1200 by 630 pixels."""
+    picture = io.BytesIO()
+    with Image.open(FOLDER / "environments" / "nim.gif") as animation:
+        animation.seek(1)  # after the first moves
+        animation.convert("RGB").save(picture, "PNG")
+    game = base64.b64encode(picture.getvalue()).decode()
+    learner = (FOLDER / "pictures" / "learning.svg").read_text(encoding="utf-8")
     page = f"""<style>body {{ margin: 20px; color: {COLORS["ink"]}; text-align: center }}
         h1 {{ margin: 0 0 14px; font: bold 38px {FONT} }}
-        svg {{ width: 480px; margin: 0 24px }}</style>
-        <h1>nim-env: Nim for Gymnasium and PettingZoo</h1>{maps}"""
+        div {{ display: flex; align-items: center; justify-content: space-evenly }}
+        svg, img {{ width: 480px; border-radius: 14px }} img {{ width: 600px }}</style>
+        <h1>nim-env: Nim for Gymnasium and PettingZoo</h1>
+        <div><img src="data:image/png;base64,{game}">{learner}</div>"""
     with chromium() as browser:
         window = browser.new_page()
         window.set_viewport_size({"width": 1200, "height": 630})
