@@ -1,6 +1,6 @@
-"""Encodings of positions as observations: the argument ``observation`` of every environment.
+"""Encodings: functions that turn a position into an observation.
 
-An encoding decides how a position becomes an observation. These encodings have names:
+The argument ``observation`` of every environment is an encoding. These encodings have names:
 
 ===============  ===========================================  ==================================  =======
 ``observation``  what it shows of each heap                   shape                               1-3-5-7
@@ -12,8 +12,8 @@ An encoding decides how a position becomes an observation. These encodings have 
 ``"index"``      (the whole position as one number)           ``()``                              1
 ===============  ===========================================  ==================================  =======
 
-The last column is the number of entries on the board 1-3-5-7. ``"heaps"`` and ``"index"`` are int64, the others
-float32.
+The last column is the number of entries on the board 1-3-5-7. The dtype of ``"heaps"`` and ``"index"`` is int64,
+that of the others is float32.
 
 - ``"bits"`` makes the nim-sum easy to compute, which decides the game: it is the parity of each binary digit over
   the heaps (Bouton 1901).
@@ -47,14 +47,14 @@ from nim_env.rules import NimRules
 class Encoding:
     """A function from positions to observations, together with the space of the observations.
 
-    Call it to encode positions: ``encoding(heaps)``.
+    To encode positions, call the object: ``encoding(heaps)``.
 
     A custom encoding is equal only to itself. Copies of an environment share its encoding. A pickle stores the
     function by its name, so an environment whose function is a lambda can only be pickled by cloudpickle.
 
     Args:
         space: The space of one observation. It must be a space of arrays, such as ``Box`` or ``MultiDiscrete``.
-        function: Maps heap sizes, int64 of shape ``(..., n_heaps)``, to observations of shape
+        function: A function from heap sizes, int64 of shape ``(..., n_heaps)``, to observations of shape
             ``(..., *space.shape)``.
     """
 
@@ -66,7 +66,7 @@ class Encoding:
         return f"Encoding({self.space}, {getattr(self.function, '__name__', self.function)})"
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
-        """Encodes positions, heap sizes of shape ``(..., n_heaps)``, as observations.
+        """Encodes positions, an array of heap sizes of shape ``(..., n_heaps)``, and returns the observations.
 
         The observations are a new array with the dtype of the space and the shape ``(..., *space.shape)``. An
         observation of shape ``()`` is a NumPy number, as Gymnasium expects of observations from ``Discrete``.
@@ -74,7 +74,10 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Encodes an array of positions without checking it. The encoding's function can change the array."""
+        """Encodes positions like ``encoding(positions)``, but neither checks nor copies them first.
+
+        A custom encoding's function gets the array itself and can change it.
+        """
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
@@ -86,11 +89,11 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """Returns the encoding that the argument ``observation`` of an environment stands for.
+    """Returns the :class:`Encoding` for the argument ``observation`` of an environment, a name or an encoding.
 
-    A custom encoding is tried on two positions: the full heaps and the empty heaps. Raises ValueError if there is
-    no encoding of this name, the heaps are too large for it, or a custom encoding does not return elements of its
-    space.
+    A custom encoding is tried on two positions: the full heaps and the empty heaps. Raises ValueError if no
+    encoding has this name, if the heaps are too large for it, or if a custom encoding does not return elements of
+    its space.
     """
     if isinstance(observation, Encoding):
         _check_custom(observation, rules)
@@ -108,8 +111,9 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
     """Returns the named encoding whose observations have the given space.
 
-    It finds the encoding that a saved agent or model was trained on. Raises ValueError if no named encoding has
-    this space. Then the agent or model was trained on another game, on a custom encoding, or behind a wrapper.
+    Use this function to find the encoding that a saved agent or model was trained on. Raises ValueError if no
+    named encoding has this space, because the agent or model was trained on another game, on a custom encoding, or
+    behind a wrapper.
     """
     for name in _ENCODINGS:
         with contextlib.suppress(ValueError):  # if the heaps are too large for this encoding
@@ -123,9 +127,9 @@ def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """Raises ValueError if a custom encoding does not work.
+    """Raises ValueError if a custom encoding's observations are not in its space.
 
-    Its observations must be in its space, and a batch must give the same observations as single positions.
+    Also if it does not give the same observations for a batch as for the single positions.
     """
     positions = np.array([rules.heaps, [0] * rules.n_heaps])
     batch = np.asarray(encoding.function(positions.copy()))
@@ -143,9 +147,9 @@ def _check_custom(encoding: Encoding, rules: NimRules) -> None:
 
 
 class _NamedEncoding(Encoding):
-    """A named encoding for one game, which checks the positions that it gets.
+    """An encoding with a name, such as ``"bits"``, for the positions of one game.
 
-    A pickle stores only its name and the game.
+    Unlike a custom encoding, it checks the positions. It is equal to other encodings of the same name and game.
     """
 
     def __init__(self, name: str, rules: NimRules) -> None:
@@ -198,8 +202,9 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Returns two arrays with an element for each entry of an observation: the entry's heap, and a number.
 
-    The number says what the entry shows about the heap. In the one-hot encoding, for example, it is one of the
-    sizes that the heap can have. ``numbers_of`` maps the starting size of a heap to the numbers of its entries.
+    The number says what the entry shows about the heap. In the one-hot encoding, for example, the entry is 1 if
+    the heap has this number of objects. ``numbers_of`` takes the starting size of a heap and returns the numbers
+    of its entries.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)
