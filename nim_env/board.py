@@ -83,7 +83,7 @@ class Board:
         return shared_instance, (type(self), self.rules)  # copies and unpickled environments share the board
 
     def indices(self, states: Any) -> Any:
-        """Returns the index of the position of each state, shape ``(...)``; see :meth:`NimRules.index`."""
+        """Returns the index of the position in each state (:meth:`NimRules.index`), int64 of shape ``(...)``."""
         # the remainder is the index, except in the state n, where it is n and the index is n - 1
         return np.minimum(states % self.opponent_took_last, self.full_heaps, dtype=np.int64)
 
@@ -96,20 +96,21 @@ class Board:
         return (states == 0) | (states > self.new_game)
 
     def is_illegal(self, states: Any) -> Any:
-        """Returns whether each state is the end of a game by an illegal action of the mover: bool, ``(...)``."""
+        """Returns whether each game has ended by an illegal action of the mover, bool of shape ``(...)``."""
         return states > self.opponent_took_last
 
     def states_after_illegal(self, indices: Any) -> Any:
-        """Returns the state of each game that the mover has ended by an illegal action, shape ``(...)``.
+        """Returns the states of games that have ended by an illegal action of the mover, shape ``(...)``.
 
-        ``indices`` holds the index of the position in which the action was chosen.
+        ``indices`` holds the index of the position in which each action was chosen.
         """
         return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """Returns the mover's reward for reaching each state, float64 of shape ``(...)``.
+        """Returns the reward for reaching each state, float64 of shape ``(...)``.
 
-        It is 0 while the game is in progress, 1 if the mover has won, and -1 if the mover has lost.
+        It is the reward of the agent or, in self-play, of the player who has just moved: 0 while the game is in
+        progress, 1 after a win, and -1 after a loss.
         """
         # the index is the number of these limits that a state exceeds; the 0 turns the bools into integers
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
@@ -126,11 +127,11 @@ class Board:
         return masks
 
     def next_indices(self, indices: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
-        """Returns the indices of the positions after actions in the positions with the given ``indices``.
+        """Plays an action in each position and returns the indices of the new positions.
 
-        ``actions`` has the same shape as ``indices``. By default all actions are played in each of ``n``
-        positions: ``indices`` must then have the shape ``(n, 1)``, and the result has the shape
-        ``(n, n_actions)``. Results for illegal actions have no meaning.
+        ``indices`` holds the indices of the positions, and ``actions`` has the same shape. To play every action in
+        each of ``n`` positions, leave ``actions`` out and pass indices of shape ``(n, 1)``. The result then has
+        the shape ``(n, n_actions)``. The results for illegal actions have no meaning.
         """
         return indices - self._offsets[actions]
 
@@ -163,11 +164,11 @@ class Board:
         return generator.integers(1, self.n_positions, size)
 
     def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-        """Applies ``function`` to every heap of every position, and returns the sum over the heaps of a position.
+        """Returns the sum of ``function(size)`` over the heaps of each position, shape ``(n_positions,)``.
 
-        ``function`` gets an array of heap sizes and returns an array of the same shape. The sums have the shape
-        ``(n_positions,)``, in the order of the positions' indices. For example, ``heap_sums(lambda sizes: sizes)``
-        returns the number of objects in each position.
+        The sums are in the order of the positions' indices. ``function`` gets an array of heap sizes and returns
+        an array of the same shape. For example, ``heap_sums(lambda sizes: sizes)`` returns the number of objects
+        in each position.
         """
         small = np.min_scalar_type(sum(self.rules.heaps))
         sums = np.zeros(1, dtype=small)
@@ -276,9 +277,9 @@ class LargeBoard(Board):
 
 
 def batch_board(rules: NimRules) -> Board:
-    """Returns the board for many games of these rules at once, with tables if the game is small enough.
+    """Returns the board for playing many games of these rules at once.
 
-    All calls with equal rules return the same object.
+    The board has tables if the game is small enough. All calls with equal rules return the same object.
     """
     is_small = rules.n_pairs <= limits.TABULATED_PAIRS
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

@@ -127,9 +127,10 @@ def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """Raises ValueError if a custom encoding's observations are not in its space.
+    """Tries a custom encoding on the full and the empty heaps, and raises ValueError if it does not work.
 
-    Also if it does not give the same observations for a batch as for the single positions.
+    The observations must be in its space, and a batch of both positions must give the same observations as each
+    position alone.
     """
     positions = np.array([rules.heaps, [0] * rules.n_heaps])
     batch = np.asarray(encoding.function(positions.copy()))
@@ -200,11 +201,11 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns two arrays with an element for each entry of an observation: the entry's heap, and a number.
+    """Describes the entries of an observation, heap by heap, by two int arrays with an element for each entry.
 
-    The number says what the entry shows about the heap. In the one-hot encoding, for example, the entry is 1 if
-    the heap has this number of objects. ``numbers_of`` takes the starting size of a heap and returns the numbers
-    of its entries.
+    The first array holds the heap that the entry shows. The second array holds a number that says what the entry
+    shows: in the one-hot encoding, for example, the entry is 1 if the heap has this number of objects.
+    ``numbers_of(size)`` returns the numbers for a heap with this starting size.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)

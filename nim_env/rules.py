@@ -118,7 +118,7 @@ class NimRules:
 
     @cached_property
     def move_heaps(self) -> NDArray[np.intp]:
-        """The number of the heap from which each action takes objects, starting at 0.
+        """The heap from which each action takes objects, as an index into :attr:`heaps`.
 
         A read-only array, ``np.intp`` of shape ``(n_actions,)``.
         """
@@ -156,12 +156,12 @@ class NimRules:
 
     @cached_property
     def n_positions(self) -> int:
-        """The number of positions, including the one without objects. The int is exact, however large it is."""
+        """The number of positions, including the one in which all heaps are empty. The int never overflows."""
         return math.prod(self.shape)
 
     @property
     def n_pairs(self) -> int:
-        """The size of a table with a row for each position and a column for each action."""
+        """The number of entries in a table with a row for each position and a column for each action."""
         return self.n_positions * self.n_actions
 
     @cached_property
@@ -186,13 +186,13 @@ class NimRules:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """How much each action lowers the index of the position, a tuple of ``n_actions`` integers."""
+        """How much each action lowers the index of the position (:meth:`index`): a tuple of ``n_actions`` ints."""
         return tuple(count * self.strides[heap] for heap, count in self.moves)
 
     def index(self, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
         """Returns the index of each position: its number in the order of :meth:`all_positions`.
 
-        The result is int64 of shape ``(...)``. The position without objects has the index 0.
+        The result is int64 of shape ``(...)``. The position in which all heaps are empty has the index 0.
         """
         return self.checked_positions(heaps) @ self._stride_array
 
@@ -227,9 +227,10 @@ class NimRules:
         return self._actions[move]
 
     def checked_positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """Returns ``heaps`` as a new array, int64 of shape ``(..., n_heaps)``, after checking that it is valid.
+        """Checks that ``heaps`` holds positions of this game, and returns them as a new array.
 
-        Each heap must be an integer from 0 to its starting size. True and 1.0 do not count as integers.
+        The array is int64 of shape ``(..., n_heaps)``. Raises ValueError if the shape is wrong or a heap is not
+        between 0 and its starting size. Raises TypeError if a heap is not an integer, such as True or 1.0.
         """
         array = checked_integers("heaps", heaps)
         if array.ndim == 0 or array.shape[-1] != self.n_heaps:
@@ -275,7 +276,7 @@ class NimRules:
         return after
 
     def illegal_action_message(self, action: int, heaps: ArrayLike) -> str:
-        """Returns the error message for an illegal action in one position: heap sizes of shape ``(n_heaps,)``."""
+        """Returns the error message for an illegal action in the position ``heaps``, shape ``(n_heaps,)``."""
         heap, count = self.moves[action]
         sizes = self.checked_positions(heaps).tolist()
         legal = np.flatnonzero(self.action_mask(heaps)).tolist()
@@ -285,7 +286,10 @@ class NimRules:
         )
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-        """Returns whether the game is over in each position, because all heaps are empty: bool, ``(...)``."""
+        """Returns whether the game is over in each position, bool of shape ``(...)``.
+
+        It is over if all heaps are empty.
+        """
         return ~self.checked_positions(heaps).any(axis=-1)
 
 

@@ -106,8 +106,8 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
             in :mod:`nim_env.evaluation`.
 
     Returns:
-        The best response, with the value of every move. The value is the expected result of the game, from -1 to
-        1, if the best response makes the move and all later moves of its side.
+        The best response, which also has the value of every move: the expected result of the game, from -1 to 1,
+        after this move if the best response makes all later moves of its side.
     """
     return Solution(rules, response_values(rules, policy, illegal_action=illegal_action).going_second)
 
@@ -150,9 +150,9 @@ def response_values(
 
 
 class ExpectedReturns:
-    """The expected result of a game, from every position, for one player (*the player*) against another.
+    """The expected results of games from all positions, for one of the two players (*the player*).
 
-    To compute it, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
+    To compute them, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
 
     Args:
         rules: The game.

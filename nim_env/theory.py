@@ -39,7 +39,7 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 
 
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-    """Returns whether each position is winning for the player to move, bool of shape ``(...)``.
+    """Returns whether the player to move wins under perfect play in each position, bool of shape ``(...)``.
 
     The empty position is winning in misère play, since the other player has just taken the last object. In normal
     play it is losing. The rule is due to Bouton (1901), and to Ferguson (1974) for misère play with a limit on
@@ -77,6 +77,6 @@ def _heap_values(rules: NimRules, positions: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _modulus(rules: NimRules) -> int:
-    """Returns the number of different Grundy values that a heap of the game can have."""
+    """Returns the number m of different Grundy values of a heap. The value of a heap of size s is s % m."""
     largest = max(rules.heaps)
     return 1 + (largest if rules.max_take is None else min(rules.max_take, largest))

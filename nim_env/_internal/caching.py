@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class StateCache(dict[int, _T]):
-    """A dictionary with one object for each state of a game. It makes a missing object when it is looked up.
+    """A dictionary with an object for each state of a game. The object is made when it is first looked up.
 
     The states are integers (:mod:`nim_env.board`). The cache is cleared when it would grow too large.
 

@@ -125,7 +125,7 @@ class AliasLists:
         return AliasLists(self.counts, items, aliases, self.keep)
 
     def with_list_replaced(self, number: Any, by: Any) -> AliasLists:
-        """Returns a copy in which the list with the number ``number`` has become equal to the list ``by``.
+        """Returns a copy in which the list numbered ``number`` is replaced by the list numbered ``by``.
 
         To replace several lists, pass two arrays of numbers.
         """

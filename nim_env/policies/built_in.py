@@ -22,7 +22,7 @@ class UniformPolicy(PolicyAttributes, ABC):
 
     @abstractmethod
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """Returns 1 for each action that the policy can play and 0 for others: int8, ``(..., n_actions)``."""
+        """Returns an int8 array, ``(..., n_actions)``: 1 for actions that the policy can play, 0 for others."""
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Returns the probability of each action in each position: float64 of shape ``(..., n_actions)``."""
@@ -35,7 +35,7 @@ class RandomPolicy(UniformPolicy, is_fixed=True):
     """A policy that plays all legal actions with the same probability."""
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """Returns the action mask as int8: the policy can play every legal action."""
+        """Returns the action mask as an int8 array, since the policy can play every legal action."""
         return np.asarray(action_mask).astype(np.int8)
 
 
@@ -57,7 +57,10 @@ class TakePolicy(UniformPolicy, is_fixed=True):
         object.__setattr__(self, "n", checked_integer("n", self.n, minimum=1))
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """Returns 1 for one action of each non-empty heap and 0 for others. The mask is ignored."""
+        """Returns an int8 array, ``(..., n_actions)``: 1 for one action of each non-empty heap, 0 for others.
+
+        The mask is ignored.
+        """
         limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
         count = np.minimum(self.rules.checked_positions(heaps), limit)
         takes = count[..., self.rules.move_heaps] == self.rules.move_counts
@@ -66,9 +69,9 @@ class TakePolicy(UniformPolicy, is_fixed=True):
 
 @dataclass(frozen=True)
 class ExpertPolicy(UniformPolicy, is_fixed=True):
-    """A policy that plays perfectly. It draws uniformly from the winning actions, or from all legal ones.
+    """A policy that plays perfectly: it draws uniformly from the actions that win.
 
-    It plays a legal action that does not win only if no action wins. For example, on one heap in normal play with
+    If no action wins, it draws uniformly from all legal actions. For example, on one heap in normal play with
     takes of up to 3, it takes ``heap % 4`` objects, or a random number if that is 0. :mod:`nim_env.theory` names
     the sources.
 
@@ -79,6 +82,6 @@ class ExpertPolicy(UniformPolicy, is_fixed=True):
     rules: NimRules
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """Returns 1 for the winning actions and 0 for others; if no action wins, 1 for the legal actions."""
+        """Returns an int8 array, ``(..., n_actions)``: 1 for winning actions or, if none wins, for legal ones."""
         winning = theory.winning_action_mask(self.rules, heaps)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)

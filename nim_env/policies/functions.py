@@ -50,7 +50,7 @@ class FunctionPolicy(PolicyAttributes):
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Returns 1 for the action that the function chooses and 0 for others: float64, ``(..., n_actions)``."""
+        """Returns a float64 array, ``(..., n_actions)``: 1 for the action of the function, 0 for others."""
         masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
         answers = self.call_function(observations.copy(), masks.copy())
@@ -176,7 +176,10 @@ class HeapPolicy(FunctionPolicy):
         ]
 
     def to_action(self, answer: Any) -> int:
-        """Converts a number of objects to an action. Raises TypeError or ValueError if no action takes it."""
+        """Converts a number of objects to the action that takes this many.
+
+        Raises TypeError or ValueError if there is no such action.
+        """
         return self.rules.action(0, answer)
 
 

@@ -24,7 +24,7 @@ IllegalAction: TypeAlias = Literal["raise", "lose"]
 
 
 class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gymnasium.error.InvalidAction does
-    """A policy did not return a distribution over the legal actions, or its function not a legal action."""
+    """An error that says that a policy did not return a legal action or a distribution over legal actions."""
 
 
 class MoveProbabilities(NamedTuple):
@@ -48,8 +48,8 @@ class Player:
         policy: The policy.
         illegal_action: The rule. With ``"raise"``, the policy must return a distribution over the legal actions of
             each position, and anything else raises :class:`InvalidPolicyOutput`. With ``"lose"``, the player loses
-            the game with the probability of all illegal actions together. If the probabilities sum to less than 1,
-            the rest counts as an illegal action too. A probability of losing below 1e-12 counts as 0.
+            the game if an illegal action is drawn. If the probabilities sum to less than 1, the difference counts
+            as the probability of an illegal action. A probability of losing below 1e-12 counts as 0.
     """
 
     policy: Policy
@@ -106,8 +106,8 @@ def checked_probabilities(
 ) -> NDArray[np.float64]:
     """Asks a policy for its probabilities, checks that they are 0 or more and sum to at most 1, and returns them.
 
-    ``heaps`` has shape ``(..., n_heaps)``; the mask and the returned float64 array have shape ``(...,
-    n_actions)``. Raises :class:`InvalidPolicyOutput` if the probabilities or their shape are wrong.
+    ``heaps`` has shape ``(..., n_heaps)``. The mask has shape ``(..., n_actions)``, as does the result, which is
+    float64. Raises :class:`InvalidPolicyOutput` if the probabilities or their shape are wrong.
     """
     output = np.asarray(policy.action_probabilities(heaps.copy(), action_mask.copy()))
     if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:

@@ -68,7 +68,7 @@ def tabulate(
 
 
 def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """Converts a dictionary of Q-values to an array, which for example :func:`nim_env.evaluation.diagnose` takes.
+    """Converts a dictionary of Q-values to an array for functions such as :func:`nim_env.evaluation.diagnose`.
 
     The keys of the dictionary are pairs of a position and a move, ``(heap sizes, (heap, count))``. The array is
     float64 of shape ``(n_positions, n_actions)``, and the row of a position is its index, ``rules.index(heaps)``.

@@ -17,7 +17,7 @@ from nim_env.rules import NimRules
 
 
 class SampledPolicy(CompositePolicy):
-    """A policy made from a function that chooses its moves at random, whose probabilities are not known.
+    """A policy with the measured probabilities of a function that chooses its moves at random.
 
     In each position the function is called ``n`` times. The probability of a move is the fraction of calls that
     chose it.
