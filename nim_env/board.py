@@ -76,7 +76,7 @@ class Board:
         self.new_game = n
         self.opponent_took_last = n + 1
         self._offsets = np.array(rules.offsets, dtype=np.int64)
-        # if the mover took the last object, in progress, if the opponent took it, after an illegal action
+        # after the mover took the last object, in progress, after the opponent took it, after an illegal action
         self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
@@ -84,7 +84,7 @@ class Board:
 
     def indices(self, states: Any) -> Any:
         """Returns the index of the position in each state (:meth:`NimRules.index`), int64 of shape ``(...)``."""
-        # the remainder is the index, except in the state n, where it is n and the index is n - 1
+        # the remainder is the index of the position, except in the state n, whose position has the index n - 1
         return np.minimum(states % self.opponent_took_last, self.full_heaps, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
@@ -112,7 +112,7 @@ class Board:
         It is the reward of the agent or, in self-play, of the player who has just moved: 0 while the game is in
         progress, 1 after a win, and -1 after a loss.
         """
-        # the index is the number of these limits that a state exceeds; the 0 turns the bools into integers
+        # each condition that holds adds 1 to the index in the four rewards; the 0 turns the bools into integers
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 
     def masks(self, states: States) -> NDArray[np.int8]:
@@ -204,7 +204,7 @@ def _from_table(method: Any) -> Any:
             table = board._tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
         if table.ndim == 1:
             return table[states]
-        return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster for rows
+        return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster than table[states] here
 
     return look_up
 
@@ -220,7 +220,7 @@ class TabulatedBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self._tables: dict[Any, NDArray[Any]] = {}  # the key is the method of Board
+        self._tables: dict[Any, NDArray[Any]] = {}  # the tables, by the methods of Board
         self._n_actions = rules.n_actions
         self._has_next_states = 2 * rules.n_pairs <= limits.TABULATED_MOVES
 
@@ -270,7 +270,7 @@ class LargeBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self._last: dict[Any, Any] = {}  # by the method of Board: the last states and their result
+        self._last: dict[Any, Any] = {}  # the last states and their result, by the methods of Board
 
     heaps = _with_last_result(Board.heaps)
     masks = _with_last_result(Board.masks)

@@ -81,7 +81,7 @@ class Encoding:
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
-        return self  # copies of an environment share the tables of observations, whose key is the encoding
+        return self  # so copies of an environment find its table of observations, whose key is the encoding
 
 
 ObservationLike: TypeAlias = str | Encoding

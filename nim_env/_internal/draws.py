@@ -83,7 +83,7 @@ class AliasLists:
         self.items = items
         self.aliases = items if aliases is None else aliases
         self.keep = keep
-        # the item and the alias of slot i are results 2 * i and 2 * i + 1
+        # in the results, the item of slot i is at 2 * i, and its alias at 2 * i + 1
         self._results = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
 
     def __len__(self) -> int:
@@ -160,24 +160,24 @@ def alias_lists(weights: NDArray[Any]) -> AliasLists:
     if weights.dtype == np.int8:
         return AliasLists(counts, column)
     mean = weights.sum(axis=1) / counts.clip(1)
-    share = weights[row, column] / mean[row]  # 1 if all items of the list are equally likely
-    is_uneven = np.abs(share - 1) > _ROUNDING
+    relative = weights[row, column] / mean[row]  # 1 if all items of the list have the same weight
+    is_uneven = np.abs(relative - 1) > _ROUNDING
     if not is_uneven.any():
         return AliasLists(counts, column)
-    keep = np.ones(len(share))
+    keep = np.ones(len(relative))
     aliases = column.copy()
     first = counts.cumsum() - counts
     uneven = np.unique(row[is_uneven])
     for count in np.unique(counts[uneven]).tolist():  # all lists of this length at once
         slots = first[uneven[counts[uneven] == count]][:, None] + np.arange(count)
-        left = share[slots]  # the share that each item has not yet been given, NaN for filled slots
+        remaining = relative[slots]  # the weight of each item that no slot has yet; NaN if its own slot is full
         lists = np.arange(len(slots))
-        for _ in range(count - 1):  # fill the slot of the smallest share with the item of the largest
-            small = np.nanargmin(left, axis=1)
-            large = np.nanargmax(left, axis=1)
-            slot = slots[lists, small]
-            keep[slot] = left[lists, small]
-            aliases[slot] = column[slots[lists, large]]
-            left[lists, large] -= 1 - keep[slot]
-            left[lists, small] = np.nan
+        for _ in range(count - 1):  # fill the slot of the lightest item with a part of the heaviest item
+            light = np.nanargmin(remaining, axis=1)
+            heavy = np.nanargmax(remaining, axis=1)
+            slot = slots[lists, light]
+            keep[slot] = remaining[lists, light]
+            aliases[slot] = column[slots[lists, heavy]]
+            remaining[lists, heavy] -= 1 - keep[slot]
+            remaining[lists, light] = np.nan
     return AliasLists(counts, column, aliases, keep)

@@ -200,6 +200,6 @@ def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
         takes_mask = any("mask" in parameter.name for parameter in parameters)
         if takes_mask or len(required) != 1 or np.ndim(function(rules.heaps[0])) > 0:
             return None
-    except Exception:  # any other function can raise anything
+    except Exception:  # a function of another kind can raise any error
         return None
     return HeapPolicy(rules, function)

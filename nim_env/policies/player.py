@@ -115,7 +115,7 @@ def checked_probabilities(
             f"{policy!r} must return probabilities of shape {action_mask.shape}, one for each action; "
             f"got {output.dtype} of shape {output.shape} at heaps {heaps.tolist()}"
         )
-    probabilities = output.astype(np.float64, order="C")  # so sums are rounded alike for any layout
+    probabilities = output.astype(np.float64, order="C")  # so rounding does not depend on the memory layout
     is_right = (probabilities >= 0).all(axis=-1) & (probabilities.sum(axis=-1) - 1 <= _TOLERANCE)
     _refuse(policy, "a negative or undefined probability, or a sum above 1", ~is_right, heaps, probabilities)
     return probabilities

@@ -188,7 +188,7 @@ def _probabilities(weights: tuple[float, ...], n: int) -> NDArray[np.float64]:
     checked = _checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"at least one policy must have a positive weight; got weights={checked}")
-    scaled = np.array(checked) / max(checked)  # with a finite sum
+    scaled = np.array(checked) / max(checked)  # so the sum is finite
     return scaled / scaled.sum()
 
 

@@ -39,10 +39,11 @@ class Display:
             pixels.window()
 
     def render(self, view: View) -> str | NDArray[np.uint8] | None:
-        """Shows the game: returns a text in the mode ``"ansi"`` and pixels in the mode ``"rgb_array"``.
+        """Shows a game in the render mode.
 
-        The pixels are RGB values, uint8 of shape ``(400, 600, 3)``. In the mode ``"human"`` the method draws the
-        same picture in the window and returns ``None``. Without a render mode it only warns.
+        In the mode ``"ansi"`` it returns a text, and in the mode ``"rgb_array"`` a picture: RGB values, uint8 of
+        shape ``(400, 600, 3)``. In the mode ``"human"`` it draws the picture in the window and returns ``None``.
+        Without a render mode it only warns.
         """
         if self.render_mode is None:
             gymnasium.logger.warn(

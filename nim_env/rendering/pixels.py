@@ -20,8 +20,8 @@ from nim_env.rendering.view import FRAMES_PER_SECOND, MAX_BLOCKS, View
 from nim_env.rules import heap_name
 
 FRAME = 600, 400  # width and height, in pixels
-_TOP, _BOTTOM, _SIDE = 80, 46, 20  # the margins for the texts above, for the names of the heaps, and at the sides
-_STATUS_SIZE, _TEXT_SIZE, _SMALL_SIZE = 32, 22, 20  # of the fonts
+_TOP, _BOTTOM, _SIDE = 80, 46, 20  # the margins above, below and beside the heaps
+_STATUS_SIZE, _TEXT_SIZE, _SMALL_SIZE = 32, 22, 20  # font sizes
 _STATUS_TOP, _LAST_MOVES_TOP, _GOAL_TOP = 10, 37, FRAME[1] - 19
 _MARK_SIZE = 18  # of the player's mark before the status
 _MARK_SPACE = 28  # the width of the mark and of the gap after it

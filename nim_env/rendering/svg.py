@@ -30,15 +30,16 @@ _PALEST = 0.25  # the opacity of a block if the probability of a winning move is
 
 
 class _Layout(NamedTuple):
-    """Where the blocks stand: in columns, one for each number of objects left, and in rows from the bottom up.
+    """The places of the blocks in the map of positions: columns of blocks, with several blocks in each row.
 
-    The blocks stand on the line y = 0, with the header above them, and the axis and the legend below the line. In
-    SVG, y grows downwards, so the top of the picture has a negative y.
+    There is a column for each number of objects left. The blocks stand on the line y = 0, with the header above
+    them, and the axis and the legend below the line. In SVG, y grows downwards, so the top of the picture has a
+    negative y. The unit of all lengths is that of the SVG file.
 
     Attributes:
-        columns: The numbers of objects left.
-        column_width: The width of a column.
-        block_size: The distance between two blocks.
+        columns: The number of objects left that each column stands for.
+        column_width: The distance between two columns.
+        block_size: The distance between two blocks of a column.
         blocks_per_row: The number of blocks side by side in a column.
         top: The y of the top of the picture.
     """
@@ -54,9 +55,9 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     """Draws how well a player plays in each winning position and returns the text of an SVG file.
 
     The picture has a block for each winning position, in columns by the number of objects left. A block is blue if
-    the player finds a winning move and red if it does not. The closer the probability of a winning move is to ½,
-    the paler the block is. If the probability is 0, the block has a cross. A tooltip gives the heaps. The colors
-    follow the reader's light or dark color scheme.
+    the player makes a winning move with a probability of at least ½, and red otherwise. The closer the probability
+    is to ½, the paler the block is. If the probability is 0, the block has a cross. A tooltip gives the heaps. The
+    colors follow the reader's light or dark color scheme.
 
     For example::
 
@@ -110,7 +111,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
 def _layout(objects: list[int]) -> _Layout:
     """Returns the layout in which the blocks are as large as possible.
 
-    ``objects`` holds the number of objects in each position.
+    ``objects`` holds the number of objects in each position that gets a block.
     """
     columns = range(min(objects), max(objects) + 1)
     column_width = _INNER_WIDTH / len(columns)
@@ -156,7 +157,7 @@ def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[flo
 def _block(x: float, y: float, probability: float, tooltip: str = "") -> str:
     """Returns the SVG text of one block, whose color shows the probability of a winning move.
 
-    The unit of ``x`` and ``y`` is the distance between two blocks.
+    ``x`` and ``y`` are the place of the block. Their unit is the distance between two blocks.
     """
     color = "flag" if probability < 0.5 else "player_1"
     opacity = _PALEST + abs(1.5 * probability - 0.75)  # 1 if the probability is 0 or 1

@@ -97,10 +97,11 @@ def view_of(
         heaps: The heap sizes.
         to_play: The player to move, 0 or 1, or ``None`` if the agent plays against an opponent.
         is_over: Whether the game is over.
-        mover_won: If the game is over, whether the agent has won or, if ``to_play`` is a player, whether the
-            player who moved last has won.
-        last_positions: The heap sizes before the last move of this agent or player. If the opponent has replied,
-            the heap sizes before the reply follow. A move that changed no heap is left out of the view.
+        mover_won: Whether the agent has won or, if ``to_play`` is not ``None``, whether the player who moved last
+            has won.
+        last_positions: The heap sizes before the last move of the agent or, if ``to_play`` is not ``None``, before
+            the last move. If the opponent has replied, the heap sizes before the reply follow. A move that changed
+            no heap is left out of the view.
 
     Returns:
         The view.
