@@ -1,9 +1,8 @@
 """The state of a game as a single integer, and everything that an environment needs to know about it.
 
-The *state* of a game is an integer that combines its position with how it began or ended. While a game is in
-progress, the state is the index of the position (:meth:`NimRules.index`). Other numbers stand for games that begin
-or are over. The *mover* is the agent or, in self-play, the player who has just moved. With n positions, the states
-are:
+The *state* of a game is an integer. While a game is in progress, the state is the index of its position
+(:meth:`NimRules.index`). Other integers stand for games that begin or are over. The *mover* is the agent or, in
+self-play, the player who has just moved. With n positions, the states are:
 
 ==============  ===========================================================================================
 1 to n - 1      The game is in progress, and the position has this index. In state n - 1 all heaps are full.
@@ -179,9 +178,9 @@ class Board:
     def layers(self) -> Iterator[tuple[States, list[slice]]]:
         """Yields all positions with at least one object in batches, those with the fewest objects first.
 
-        A batch is a pair ``(indices, layers)``: an array with the indices of its positions, and slices that split
-        the array into layers. The positions of a layer have the same number of objects, so every move leads from
-        them to an earlier layer or to the position without objects.
+        A batch is a pair ``(indices, layers)``: the indices of its positions, and slices that split this array
+        into layers. The positions of a layer have the same number of objects, so moves lead only to earlier layers
+        or to the position without objects.
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
@@ -232,7 +231,7 @@ class TabulatedBoard(Board):
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the state of each of ``n`` games after the mover's action, shape ``(n,)``.
 
-        In a small game it is looked up in a table; otherwise it is computed as in :class:`Board`.
+        In a small game the states are looked up in a table; otherwise they are computed as in :class:`Board`.
         """
         if not self._has_next_states:
             return super().next_states(states, actions)

@@ -74,7 +74,7 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Encodes positions like ``encoding(positions)``, but neither checks nor copies them first.
+        """Encodes positions as a call of the object does, but neither checks nor copies them first.
 
         A custom encoding's function gets the array itself and can change it.
         """

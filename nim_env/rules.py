@@ -197,10 +197,7 @@ class NimRules:
         return self.checked_positions(heaps) @ self._stride_array
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
-        """Returns the position with each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`.
-
-        Raises ValueError if an index is negative or too large.
-        """
+        """Returns the position with each index, int64 of shape ``(..., n_heaps)``; the inverse of ``index``."""
         indices = checked_integers("index", index)
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():

@@ -209,10 +209,7 @@ class PositionBatch(NamedTuple):
     layers: list[slice]
 
     def moves_of(self, player: Player) -> MoveProbabilities:
-        """Returns the probabilities of a player's moves in the positions of the batch.
-
-        Raises InvalidPolicyOutput if the player gives different probabilities when it is queried twice.
-        """
+        """Returns the probabilities of a player's moves in the positions of the batch."""
         return player.query(self.heaps, self.action_mask, require_same_answer=True)
 
 

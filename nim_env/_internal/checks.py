@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
     """Returns ``value`` as an int after checking that it is an integer, and at least ``minimum`` if one is given.
 
-    Also accepts NumPy integers, and arrays or tensors of shape ``()`` that hold an integer. Raises TypeError for
-    anything else, such as True or 1.0, and ValueError below the minimum. The messages call the value ``name``.
+    NumPy integers, and arrays or tensors of shape ``()`` that hold an integer, are accepted too. Raises TypeError
+    for anything else, such as True or 1.0, and ValueError below the minimum. The messages call the value ``name``.
     """
     if not isinstance(value, np.generic) and getattr(value, "ndim", None) == 0:
         value = np.asarray(value)[()]

@@ -91,14 +91,10 @@ class AliasLists:
         return len(self.items)
 
     def draw(self, lists: Any, uniforms: Any) -> Any:
-        """Draws ``n`` items and returns them.
+        """Draws ``n`` items and returns them, int64 of shape ``(n,)``.
 
-        Args:
-            lists: The number of the list from which each item is drawn, shape ``(n,)``, or a single number.
-            uniforms: Random numbers from [0, 1), one for each item, shape ``(n,)``, or a single number.
-
-        Returns:
-            The items, int64 of shape ``(n,)``, or one item if both arguments are single numbers.
+        ``lists`` has the number of the list from which each item is drawn, and ``uniforms`` a random number from
+        [0, 1) for each item. Both have shape ``(n,)``, or are single numbers.
         """
         scaled = uniforms * self.counts[lists]
         nth_slot = scaled.astype(np.intp)

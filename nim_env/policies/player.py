@@ -14,6 +14,7 @@ from nim_env.policies.base import Policy
 
 _TOLERANCE = 1e-5  # for the sum of float32 probabilities, and between two answers of one policy
 _ROUNDING = 1e-12  # for the sum of a row of float64 numbers that were divided by their sum
+_NOT_LEGAL = "illegal actions have positive probability, or the probabilities do not sum to 1"
 _ANSWERS_DIFFER = (
     "exact metrics need the same answer each time: switch exploration off, return probabilities (a policy), or "
     "measure frequencies by policies.SampledPolicy(rules, function, n)"
@@ -61,19 +62,11 @@ class Player:
     def query(
         self, heaps: NDArray[Any], action_mask: NDArray[np.int8], *, require_same_answer: bool = False
     ) -> MoveProbabilities:
-        """Asks the policy for the probabilities of its moves in the given positions, and checks them.
+        """Asks the policy for the probabilities of its moves in some positions, checks them and returns them.
 
-        Args:
-            heaps: The heap sizes, shape ``(..., n_heaps)``.
-            action_mask: 1 for each legal action and 0 for each illegal one, shape ``(..., n_actions)``.
-            require_same_answer: Whether to query the policy twice and to raise an error if the probabilities
-                differ, as exact metrics need. A policy with ``is_fixed`` or ``is_measurement`` is queried once.
-
-        Returns:
-            The probabilities of the moves.
-
-        Raises:
-            InvalidPolicyOutput: If the probabilities are not what the class describes, or if they differ.
+        ``heaps`` has shape ``(..., n_heaps)`` and ``action_mask`` shape ``(..., n_actions)``. Exact metrics pass
+        ``require_same_answer=True``. The policy is then queried twice, unless it has ``is_fixed`` or
+        ``is_measurement``. Raises :class:`InvalidPolicyOutput` if the probabilities are wrong or differ.
         """
         probabilities = checked_probabilities(self.policy, heaps, action_mask)
         is_same = getattr(self.policy, "is_fixed", False) or getattr(self.policy, "is_measurement", False)
@@ -85,10 +78,7 @@ class Player:
         is_complete = np.abs(sums - 1) <= _TOLERANCE
         if self.illegal_action == "raise":
             is_illegal = ((probabilities > 0) & (action_mask == 0)).any(axis=-1)
-            fault = (
-                getattr(self.policy, "fault", None)
-                or "illegal actions have positive probability, or the probabilities do not sum to 1"
-            )
+            fault = getattr(self.policy, "fault", None) or _NOT_LEGAL
             _refuse(self.policy, fault, is_illegal | ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
@@ -104,10 +94,9 @@ class Player:
 def checked_probabilities(
     policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8]
 ) -> NDArray[np.float64]:
-    """Asks a policy for its probabilities, checks that they are 0 or more and sum to at most 1, and returns them.
+    """Asks a policy for its probabilities and returns them, float64 of shape ``(..., n_actions)``.
 
-    ``heaps`` has shape ``(..., n_heaps)``. The mask has shape ``(..., n_actions)``, as does the result, which is
-    float64. Raises :class:`InvalidPolicyOutput` if the probabilities or their shape are wrong.
+    Raises :class:`InvalidPolicyOutput` if the shape is wrong, a number is negative or NaN, or a sum is above 1.
     """
     output = np.asarray(policy.action_probabilities(heaps.copy(), action_mask.copy()))
     if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:

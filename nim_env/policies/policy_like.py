@@ -71,15 +71,12 @@ def checked_player(
 ) -> Player:
     """Converts a policy to a :class:`Player`: a policy for the game ``rules`` with a rule for illegal actions.
 
-    ``illegal_action`` is this rule. By default it is ``"raise"``, or the rule of ``policy`` if that is a Player
-    already. Raises ValueError if ``policy`` is a Player with another rule, and the errors of
-    :func:`checked_policy`. The messages call the policy ``name``.
+    The rule is ``illegal_action``. By default, a Player keeps its rule, and other policies get ``"raise"``. Raises
+    ValueError if a Player has another rule, and the errors of :func:`checked_policy`.
     """
     if isinstance(policy, Player):
         if illegal_action not in (None, policy.illegal_action):
-            raise ValueError(
-                f"{name} is a Player with illegal_action={policy.illegal_action!r}; got {illegal_action!r}"
-            )
+            raise ValueError(f"{name} has illegal_action={policy.illegal_action!r}; got {illegal_action!r}")
         illegal_action = policy.illegal_action
         policy = policy.policy
     return Player(checked_policy(policy, rules, name), "raise" if illegal_action is None else illegal_action)
