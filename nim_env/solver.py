@@ -106,8 +106,8 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
             in :mod:`nim_env.evaluation`.
 
     Returns:
-        The best response, which also has the value of every move: the expected result of the game, from -1 to 1,
-        after this move if the best response makes all later moves of its side.
+        The best response, which also has the value of every move. The value is the expected result of the game,
+        from -1 to 1, after this move if the best response makes all later moves of its side.
     """
     return Solution(rules, response_values(rules, policy, illegal_action=illegal_action).going_second)
 

@@ -187,7 +187,7 @@ def _probabilities(weights: tuple[float, ...], n: int) -> NDArray[np.float64]:
     """Returns the weights divided by their sum, after checking that they are valid weights of ``n`` policies."""
     checked = _checked_weights(weights, n)
     if not any(checked):
-        raise ValueError(f"at least one policy must have a positive weight; got weights={checked}")
+        raise ValueError(f"at least one member must have a positive weight; got weights={checked}")
     scaled = np.array(checked) / max(checked)  # so the sum is finite
     return scaled / scaled.sum()
 
