@@ -148,7 +148,7 @@ class Board:
         return after
 
     def states_after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
-        """Returns the state of each of ``n`` games after a legal action of the opponent, shape ``(n,)``.
+        """Returns the state of each game after a legal action of the opponent, shape ``(...)``.
 
         The games must be in progress, or in the state ``new_game``.
         """

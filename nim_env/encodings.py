@@ -179,17 +179,17 @@ def _heaps(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _one_hot(rules: NimRules) -> _SpaceAndFunction:
-    heap, size = _columns(rules, lambda start: np.arange(start + 1))
+    heap, size = _entries(rules, lambda start: np.arange(start + 1))
     return Box(0.0, 1.0, heap.shape, np.float32), lambda heaps: heaps.take(heap, axis=-1) == size
 
 
 def _bits(rules: NimRules) -> _SpaceAndFunction:
-    heap, digit = _columns(rules, lambda start: np.arange(start.bit_length()))
+    heap, digit = _entries(rules, lambda start: np.arange(start.bit_length()))
     return Box(0.0, 1.0, heap.shape, np.float32), lambda heaps: heaps.take(heap, axis=-1) >> digit & 1
 
 
 def _unary(rules: NimRules) -> _SpaceAndFunction:
-    heap, object_ = (column[:-1] for column in _columns(rules, lambda start: np.arange(start, -1, -1)))
+    heap, object_ = (numbers[:-1] for numbers in _entries(rules, lambda start: np.arange(start, -1, -1)))
     separator = 2 * (object_ == 0)  # the number 0 stands for the separator after a heap
     space = Box(-1.0, 1.0, heap.shape, np.float32)
     return space, lambda heaps: (heaps.take(heap, axis=-1) >= object_) - separator
@@ -200,7 +200,7 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
     return Discrete(rules.n_positions), lambda heaps: heaps @ strides
 
 
-def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _entries(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Describes the entries of an observation, heap by heap, by two int arrays with an element for each entry.
 
     The first array holds the heap that the entry shows. The second array holds a number that says what the entry

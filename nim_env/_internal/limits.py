@@ -90,16 +90,16 @@ MAPPED_POSITIONS = 1_000
 them. The function refuses more, since the blocks would be too small."""
 
 SWEPT_POSITIONS = 50_000_000
-"""The maximum number of positions of a game that the solver solves. It keeps about 24 bytes for each: 1.2 GB. The
-solver refuses more."""
+"""The maximum number of positions of a game for the solver and the exact metrics, which keep about 24 bytes for
+each: 1.2 GB. They refuse more."""
 
 REPORTED_POSITIONS = 10_000_000
 """The maximum number of positions in ``evaluation.report``, which keeps about 120 bytes for each: 1.2 GB. The
 function refuses more. The functions for individual metrics accept larger games."""
 
 SWEPT_PAIRS = 10_000_000_000
-"""The maximum number of positions times actions of a game that the solver solves. At this size it takes minutes,
-or hours with a slow policy. The solver refuses more."""
+"""The maximum number of positions times actions of a game for the solver and the exact metrics. At this size they
+take minutes, or hours with a slow policy. They refuse more."""
 
 MOVES_FROM_BELIEFS = 100_000_000
 """The maximum number of moves, times the actions, that ``mixed_exploitability`` follows in its search for a best

@@ -55,41 +55,13 @@ def as_pixels(view: View) -> NDArray[np.uint8]:
     return pixels
 
 
-def window() -> pygame.Surface:
-    """Returns the surface of pygame's window, which is opened if necessary. There is only one window.
-
-    Raises RuntimeError if the machine has no display.
-    """
-    try:
-        pygame.display.init()
-        if pygame.display.get_driver() == "offscreen" and "SDL_VIDEODRIVER" not in os.environ:
-            raise pygame.error("no video device")  # SDL draws off screen if it finds no display
-        return pygame.display.get_surface() or pygame.display.set_mode(FRAME)
-    except pygame.error as error:
-        raise RuntimeError(f'render_mode="human" needs a display ({error}); use "rgb_array" without one') from None
-
-
-def show(view: View) -> None:
-    """Draws a game in the window and waits for the duration of a frame."""
-    pygame.surfarray.blit_array(window(), as_pixels(view).swapaxes(0, 1))
-    pygame.display.set_caption("Nim")
-    pygame.display.flip()
-    pygame.event.pump()  # without it, the operating system thinks that the program hangs
-    pygame.time.Clock().tick(FRAMES_PER_SECOND)
-
-
-def close_window() -> None:
-    """Closes the window, if it is open."""
-    pygame.display.quit()
-
-
 def _draw_status(surface: pygame.Surface, view: View) -> None:
     """Writes which player is to move or has won, and draws the player's mark to the left of the text."""
     status = _text_image(view.status, _STATUS_SIZE, COLORS["ink"])
     left = (FRAME[0] - status.get_width() + _MARK_SPACE) // 2
     surface.blit(status, (left, _STATUS_TOP))
     mark_top = _STATUS_TOP + (status.get_height() - _MARK_SIZE) // 2
-    surface.blit(_mark(_MARK_SIZE, view.player), (left - _MARK_SPACE, mark_top))
+    surface.blit(_mark_image(_MARK_SIZE, view.player), (left - _MARK_SPACE, mark_top))
 
 
 def _draw_heap(surface: pygame.Surface, view: View, heap: int) -> None:
@@ -99,14 +71,14 @@ def _draw_heap(surface: pygame.Surface, view: View, heap: int) -> None:
     width = round(max(1.0, min(0.7 * column, _MAX_WIDTH)))
     middle = _SIDE + (heap + 0.5) * column
     left = round(middle - width / 2)
-    for start, end, style in _parts(view, heap):
-        for bottom, height in _blocks(start, end, max(sizes)):
-            surface.blit(_block(width, height, *style), (left, FRAME[1] - _BOTTOM - bottom - height))
+    for start, end, style in _groups(view, heap):
+        for bottom, height in _block_places(start, end, max(sizes)):
+            surface.blit(_block_image(width, height, *style), (left, FRAME[1] - _BOTTOM - bottom - height))
     _write(surface, f"{view.heaps[heap]:,}", _TEXT_SIZE, COLORS["ink"], middle, _TOP - 20, column)
     _write(surface, heap_name(heap), _SMALL_SIZE, COLORS["muted"], middle, FRAME[1] - _BOTTOM + 6, column)
 
 
-def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
+def _groups(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
     """Splits the blocks of a heap, numbered from the bottom up, into groups with the same appearance.
 
     Yields ``(start, end, style)`` for each group, which consists of the blocks ``start`` to ``end - 1``. The first
@@ -120,7 +92,7 @@ def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
     yield before[heap], view.rules.heaps[heap], _TAKEN
 
 
-def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+def _block_places(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
     """Yields the place ``(bottom, height)`` of each of the blocks ``start`` to ``end - 1`` of a heap, in pixels.
 
     ``bottom`` is the distance of the block from the floor. ``most`` is the starting size of the largest heap. If
@@ -140,7 +112,7 @@ def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=1024)
-def _block(width: int, height: int, fill: str, outline: str, player: int | None) -> pygame.Surface:
+def _block_image(width: int, height: int, fill: str, outline: str, player: int | None) -> pygame.Surface:
     """Returns a picture of one block or bar, which has the given size in pixels and the two given colors.
 
     If ``player`` is 0 or 1, the block has the mark of this player, unless it is too low or too narrow.
@@ -158,12 +130,12 @@ def _block(width: int, height: int, fill: str, outline: str, player: int | None)
     block = _scaled_down(surface)
     if player is not None and height >= _MIN_MARKED_HEIGHT and width >= height:
         size = height // 2
-        block.blit(_mark(size, player), ((width - size) // 2, (height - size) // 2))
+        block.blit(_mark_image(size, player), ((width - size) // 2, (height - size) // 2))
     return block
 
 
 @lru_cache(maxsize=64)
-def _mark(size: int, player: int) -> pygame.Surface:
+def _mark_image(size: int, player: int) -> pygame.Surface:
     """Returns a picture of the mark of a player: a disk for player 0 and a diamond for player 1.
 
     The shapes tell the players apart for people who cannot see the colors.
@@ -213,3 +185,31 @@ def _text_image(text: str, size: int, color: str) -> pygame.Surface:
     """Returns a picture of a line of text. ``size`` is the font size."""
     pygame.font.init()  # every time, since pygame.quit() undoes it
     return _scaled_down(pygame.font.Font(None, size * _OVERSAMPLING).render(text, True, color))
+
+
+def window() -> pygame.Surface:
+    """Returns the surface of pygame's window, which is opened if necessary. There is only one window.
+
+    Raises RuntimeError if the machine has no display.
+    """
+    try:
+        pygame.display.init()
+        if pygame.display.get_driver() == "offscreen" and "SDL_VIDEODRIVER" not in os.environ:
+            raise pygame.error("no video device")  # SDL draws off screen if it finds no display
+        return pygame.display.get_surface() or pygame.display.set_mode(FRAME)
+    except pygame.error as error:
+        raise RuntimeError(f'render_mode="human" needs a display ({error}); use "rgb_array" without one') from None
+
+
+def show(view: View) -> None:
+    """Draws a game in the window and waits for the duration of a frame."""
+    pygame.surfarray.blit_array(window(), as_pixels(view).swapaxes(0, 1))
+    pygame.display.set_caption("Nim")
+    pygame.display.flip()
+    pygame.event.pump()  # without it, the operating system thinks that the program hangs
+    pygame.time.Clock().tick(FRAMES_PER_SECOND)
+
+
+def close_window() -> None:
+    """Closes the window, if it is open."""
+    pygame.display.quit()
