@@ -99,6 +99,14 @@ class NimRules:
         """The number of heaps, including empty ones."""
         return len(self.heaps)
 
+    @property
+    def largest_take(self) -> int:
+        """The largest number of objects that one move can take.
+
+        It is ``max_take`` or, without a limit, the size of the largest heap.
+        """
+        return max(self.heaps) if self.max_take is None else self.max_take
+
     @cached_property
     def moves(self) -> tuple[tuple[int, int], ...]:
         """All moves that are legal in the starting position, as pairs ``(heap, count)``.
@@ -106,7 +114,7 @@ class NimRules:
         A move takes ``count`` objects from the heap with the number ``heap``. The moves are in the order of the
         heaps and, for each heap, in the order of the counts. An action is an index into this tuple.
         """
-        limit = max(self.heaps) if self.max_take is None else self.max_take
+        limit = self.largest_take
         return tuple(
             (heap, count) for heap, size in enumerate(self.heaps) for count in range(1, min(size, limit) + 1)
         )

@@ -34,8 +34,7 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 
     It is the bitwise xor of the heaps' Grundy values, and the same in normal and in misère play.
     """
-    heap_values = _heap_values(rules, rules.checked_positions(heaps))
-    return np.bitwise_xor.reduce(heap_values, axis=-1)
+    return np.bitwise_xor.reduce(_heap_values(rules, rules.checked_positions(heaps)), axis=-1)
 
 
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
@@ -63,20 +62,13 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     is_large = heap_values > 1
     n_large_others = is_large.sum(axis=-1, keepdims=True) - is_large
     target = nim_sum_of_others ^ (rules.misere & (n_large_others == 0))  # the value that must remain in each heap
-    modulus = _modulus(rules)
-    count = positions - target if rules.max_take is None else (positions - target) % modulus
-    count[(count < 0) | (count > positions) | (target >= modulus)] = 0  # no move leaves this value
-    small = np.min_scalar_type(modulus)  # small numbers are compared faster
+    count = positions - target if rules.max_take is None else (positions - target) % (rules.largest_take + 1)
+    count[(count < 0) | (count > positions) | (target > rules.largest_take)] = 0  # no move leaves this value
+    small = np.min_scalar_type(rules.largest_take)  # NumPy compares small integers faster
     wins = count.astype(small).take(rules.move_heaps, axis=-1) == rules.move_counts.astype(small)
     return wins.view(np.int8)
 
 
 def _heap_values(rules: NimRules, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the Grundy value of each heap, an array of the same shape as ``positions``."""
-    return positions if rules.max_take is None else positions % _modulus(rules)
-
-
-def _modulus(rules: NimRules) -> int:
-    """Returns the number m of different Grundy values of a heap. The value of a heap of size s is s % m."""
-    largest = max(rules.heaps)
-    return 1 + (largest if rules.max_take is None else min(rules.max_take, largest))
+    """Returns the Grundy value of each heap of some positions, an array of the same shape as ``positions``."""
+    return positions if rules.max_take is None else positions % (rules.largest_take + 1)

@@ -61,8 +61,7 @@ class TakePolicy(UniformPolicy, is_fixed=True):
 
         The mask is ignored.
         """
-        limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
-        count = np.minimum(self.rules.checked_positions(heaps), limit)
+        count = np.minimum(self.rules.checked_positions(heaps), min(self.n, self.rules.largest_take))
         takes = count[..., self.rules.move_heaps] == self.rules.move_counts
         return np.asarray(takes, dtype=np.int8)
 

@@ -220,9 +220,10 @@ def weighted_players(
     if not isinstance(policy, OpponentPool):
         return [checked_player(policy, rules, illegal_action=illegal_action, name=name)], np.ones(1)
     pool = checked_pool(policy, rules, name)
-    members = [
-        (checked_player(member, rules, illegal_action=illegal_action, name=f"{name}.policies[{i}]"), probability)
-        for i, (member, probability) in enumerate(zip(pool.policies, pool.probabilities, strict=True))
-        if probability
+    probabilities = pool.probabilities
+    drawn = probabilities.nonzero()[0]
+    players = [
+        checked_player(pool.policies[i], rules, illegal_action=illegal_action, name=f"{name}.policies[{i}]")
+        for i in drawn.tolist()
     ]
-    return [player for player, _ in members], np.array([probability for _, probability in members])
+    return players, probabilities[drawn]
