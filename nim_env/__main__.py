@@ -1,4 +1,4 @@
-"""Runs the command of :mod:`nim_env.check` for ``python -m nim_env``."""
+"""The program that ``python -m nim_env`` starts: the command line of :mod:`nim_env.check`."""
 
 import sys
 

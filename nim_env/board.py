@@ -1,9 +1,8 @@
-"""The board of a game, on which the environments play. The state of a game is a single integer.
+"""The state of a game as a single integer, and everything that an environment needs to know about it.
 
-A *state* is one number that tells the position of a game and how the game began or ended. A position has an index
-(:meth:`NimRules.index`), and in a game in progress the state is this index. A few more numbers stand for games
-that begin or are over. The *mover* is the agent or, in self-play, the player who has just moved. With n positions,
-the states are:
+The *state* of a game is an integer. While a game is in progress, the state is the index of its position
+(:meth:`NimRules.index`). Other integers stand for games that begin or are over. The *mover* is the agent or, in
+self-play, the player who has just moved. With n positions, the states are:
 
 ==============  ===========================================================================================
 1 to n - 1      The game is in progress, and the position has this index. In state n - 1 all heaps are full.
@@ -14,12 +13,12 @@ n + 1 + i       The mover has chosen an illegal action in the position of index 
 ==============  ===========================================================================================
 
 A move subtracts a constant from the index of the position (:attr:`NimRules.offsets`), so a step is a subtraction.
-Everything else that an environment returns is a function of the state: the reward, whether the game is over, the
+Everything else that an environment returns depends only on the state: the reward, whether the game is over, the
 legal actions and the observation.
 
-:class:`Board` computes these functions. For many games at once, :class:`TabulatedBoard` computes each function
-only once, for all states, and then reads the results from its tables. :class:`LargeBoard` is for games with too
-many positions for tables.
+:class:`Board` computes the reward and the other facts about a state. The subclasses are for many games at once:
+:class:`TabulatedBoard` computes the facts about all states once and then looks them up. :class:`LargeBoard` is for
+games with too many positions for such tables.
 """
 
 from __future__ import annotations
@@ -38,13 +37,17 @@ from nim_env._internal.limits import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
-"""An array of states, or of indices of positions."""
+"""An array of states of games, or of indices of positions."""
 
 
 class Board:
-    """The positions and states of one game. Its methods compute what an environment has to know about a state.
+    """Computes what an environment needs to know about states of a game, such as the heaps or the reward.
 
-    The argument ``states`` of its methods is a Python int or an int64 array of any shape ``(...)``, unless a
+    A *state* is an integer: the index of the position while the game is in progress, and another number if the
+    game begins or is over. The module's docstring lists all states. The *mover* is the agent or, in self-play, the
+    player who has just moved.
+
+    The argument ``states`` of the methods is a Python int or an int64 array of any shape ``(...)``, unless a
     method says otherwise. It is not checked.
 
     Args:
@@ -54,8 +57,8 @@ class Board:
         rules: The game.
         n_positions: The number of positions, n.
         n_states: The number of states, 2n + 1.
-        full_heaps: The state in which all heaps are full and the game is in progress, n - 1.
-        new_game: The state before an opening move of the opponent, n.
+        full_heaps: The state of a game in progress in which all heaps are full, n - 1.
+        new_game: The state of a game that begins, in which the opponent may make an opening move, n.
         opponent_took_last: The state in which the opponent has taken the last object, n + 1.
 
     Raises:
@@ -72,45 +75,49 @@ class Board:
         self.new_game = n
         self.opponent_took_last = n + 1
         self._offsets = np.array(rules.offsets, dtype=np.int64)
-        # if the mover took the last object, in progress, if the opponent took it, after an illegal action
+        # after the mover took the last object, in progress, after the opponent took it, after an illegal action
         self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
         return shared_instance, (type(self), self.rules)  # copies and unpickled environments share the board
 
     def indices(self, states: Any) -> Any:
-        """Returns the index of each state's position."""
-        # the remainder is the index, except in the state n, where it is n and the index is n - 1
+        """Returns the index of the position in each state (:meth:`NimRules.index`), int64 of shape ``(...)``."""
+        # the remainder is the index of the position, except in the state n, whose position has the index n - 1
         return np.minimum(states % self.opponent_took_last, self.full_heaps, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
-        """Returns the heap sizes of each state, int64 of shape ``(..., n_heaps)``."""
+        """Returns the heap sizes in each state, int64 of shape ``(..., n_heaps)``."""
         return self.rules.from_index(self.indices(states))
 
     def is_over(self, states: Any) -> Any:
-        """Returns whether each game is over, bool of shape ``(...)``."""
+        """Returns whether the game is over in each state, bool of shape ``(...)``."""
         return (states == 0) | (states > self.new_game)
 
     def is_illegal(self, states: Any) -> Any:
-        """Returns whether an illegal action of the mover has ended each game, bool of shape ``(...)``."""
+        """Returns whether each game has ended by an illegal action of the mover, bool of shape ``(...)``."""
         return states > self.opponent_took_last
 
     def states_after_illegal(self, indices: Any) -> Any:
-        """Returns the states after illegal actions of the mover in the positions with these indices."""
+        """Returns the states of games that have ended by an illegal action of the mover, shape ``(...)``.
+
+        ``indices`` holds the index of the position in which each action was chosen.
+        """
         return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """Returns the mover's reward in each state, float64 of shape ``(...)``.
+        """Returns the reward for reaching each state, float64 of shape ``(...)``.
 
-        The reward is 0 during a game, and 1 or -1 when the game is over. After an illegal action it is -1.
+        It is the reward of the agent or, in self-play, of the player who has just moved: 0 while the game is in
+        progress, 1 after a win, and -1 after a loss.
         """
-        # the index is the number of these limits that a state exceeds; the 0 turns the bools into integers
+        # each condition that holds adds 1 to the index in the four rewards; the 0 turns the bools into integers
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
 
     def masks(self, states: States) -> NDArray[np.int8]:
-        """Returns the action masks of states of shape ``(n,)``: int8 of shape ``(n, n_actions)``, 1 if legal.
+        """Returns whether each action is legal in each of ``n`` states: int8 ones and zeros, ``(n, n_actions)``.
 
-        All entries are 1 if the game is over.
+        If the game is over, all entries of the row are 1.
         """
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(len(states), self.rules.n_actions):
@@ -119,17 +126,19 @@ class Board:
         return masks
 
     def next_indices(self, indices: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
-        """Returns the indices of the positions after legal actions.
+        """Plays an action in each position and returns the indices of the new positions.
 
-        If ``actions`` is left out, ``indices`` must have the shape ``(n, 1)``. The result then has the shape
-        ``(n, n_actions)``, with the index after every action. The numbers for illegal actions have no meaning.
+        ``indices`` holds the indices of the positions, and ``actions`` has the same shape. To play every action in
+        each of ``n`` positions, leave ``actions`` out and pass indices of shape ``(n, 1)``. The result then has
+        the shape ``(n, n_actions)``. The results for illegal actions have no meaning.
         """
         return indices - self._offsets[actions]
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the state of each game after the mover's action, shape ``(n,)``.
+        """Returns the state of each of ``n`` games after the mover's action, shape ``(n,)``.
 
-        If a game is over, its next state is ``new_game``.
+        An illegal action ends the game. If a game is over, the action is ignored and the next state is
+        ``new_game``.
         """
         indices = self.indices(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
@@ -139,23 +148,26 @@ class Board:
         return after
 
     def states_after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
-        """Returns the states after legal actions of the opponent in games in progress."""
+        """Returns the state of each game after a legal action of the opponent, shape ``(...)``.
+
+        The games must be in progress, or in the state ``new_game``.
+        """
         after = self.next_indices(self.indices(states), actions)
         return np.where(after == 0, self.opponent_took_last, after)
 
     def sample_indices(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Draws positions uniformly from all except the empty one, and returns their indices.
+        """Draws positions uniformly from all positions with at least one object, and returns their indices.
 
-        Returns an int, or int64 of shape ``(size,)`` if ``size`` is given.
+        Returns one int, or an int64 array of shape ``(size,)`` if ``size`` is given.
         """
         return generator.integers(1, self.n_positions, size)
 
     def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-        """Returns, for each position, the sum of ``function(size)`` over its heaps.
+        """Returns the sum of ``function(size)`` over the heaps of each position, shape ``(n_positions,)``.
 
-        The sums have the shape ``(n_positions,)``, in the order of the indices. ``function`` gets an array of heap
-        sizes and returns an array of the same shape. For example, ``heap_sums(lambda sizes: sizes)`` is the number
-        of objects in each position.
+        The sums are in the order of the positions' indices. ``function`` gets an array of heap sizes and returns
+        an array of the same shape. For example, ``heap_sums(lambda sizes: sizes)`` returns the number of objects
+        in each position.
         """
         small = np.min_scalar_type(sum(self.rules.heaps))
         sums = np.zeros(1, dtype=small)
@@ -164,10 +176,11 @@ class Board:
         return sums
 
     def layers(self) -> Iterator[tuple[States, list[slice]]]:
-        """Yields all positions except the empty one in batches ``(indices, layers)``, fewest objects first.
+        """Yields all positions with at least one object in batches, those with the fewest objects first.
 
-        ``layers`` are slices of the array ``indices``. Each layer holds positions with the same number of objects,
-        so moves from these positions lead only to earlier layers or to the empty position.
+        A batch is a pair ``(indices, layers)``: the indices of its positions, and slices that split this array
+        into layers. The positions of a layer have the same number of objects, so moves lead only to earlier layers
+        or to the position without objects.
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
@@ -178,9 +191,9 @@ class Board:
 
 
 def _from_table(method: Any) -> Any:
-    """Turns a method of :class:`Board` into one of :class:`TabulatedBoard` that reads its results from a table.
+    """Turns a method of :class:`Board` into a method with the same results that looks them up in a table.
 
-    The table has a row for each state. The new method makes it when it is first called.
+    The table has a row for each state. The first call of the new method computes it with the old one.
     """
 
     @wraps(method)
@@ -190,15 +203,15 @@ def _from_table(method: Any) -> Any:
             table = board._tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
         if table.ndim == 1:
             return table[states]
-        return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster for rows
+        return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster than table[states] here
 
     return look_up
 
 
 class TabulatedBoard(Board):
-    """A board for many games at once. It looks up the results of its methods in tables.
+    """A board for many games at once, whose methods look their results up in tables.
 
-    A table has a row for each state. It is made when its method is first called.
+    A table has a row for each state. The first call of a method computes its table.
 
     Args:
         rules: The game.
@@ -206,7 +219,7 @@ class TabulatedBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self._tables: dict[Any, NDArray[Any]] = {}  # the key is the method of Board
+        self._tables: dict[Any, NDArray[Any]] = {}  # the tables, by the methods of Board
         self._n_actions = rules.n_actions
         self._has_next_states = 2 * rules.n_pairs <= limits.TABULATED_MOVES
 
@@ -216,7 +229,10 @@ class TabulatedBoard(Board):
     masks = _from_table(Board.masks)
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the states after the mover's actions. In a small game they are looked up in a table."""
+        """Returns the state of each of ``n`` games after the mover's action, shape ``(n,)``.
+
+        In a small game the states are looked up in a table; otherwise they are computed as in :class:`Board`.
+        """
         if not self._has_next_states:
             return super().next_states(states, actions)
         return self._next_states[states * self._n_actions + actions]
@@ -228,7 +244,7 @@ class TabulatedBoard(Board):
 
 
 def _with_last_result(method: Any) -> Any:
-    """Turns a method of :class:`Board` into one of :class:`LargeBoard` that remembers its last result."""
+    """Turns a method of :class:`Board` into a method that returns its last result again for the same states."""
 
     @wraps(method)
     def remember(board: LargeBoard, states: States) -> NDArray[Any]:
@@ -242,10 +258,10 @@ def _with_last_result(method: Any) -> Any:
 
 
 class LargeBoard(Board):
-    """A board for many games at once that has too many positions for tables.
+    """A board for many games at once, for rules with too many positions for tables.
 
-    A step of a vector environment needs the heaps and the masks of the same states several times. So the board
-    remembers the last heaps and the last masks that it has computed.
+    A step of a vector environment asks for the heaps and the masks of the same states several times. So the board
+    stores the last heaps and the last masks that it has computed, and the states they belong to.
 
     Args:
         rules: The game.
@@ -253,13 +269,16 @@ class LargeBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self._last: dict[Any, Any] = {}  # by the method of Board: the last states and their result
+        self._last: dict[Any, Any] = {}  # the last states and their result, by the methods of Board
 
     heaps = _with_last_result(Board.heaps)
     masks = _with_last_result(Board.masks)
 
 
 def batch_board(rules: NimRules) -> Board:
-    """Returns the board for many games at once. All calls with the same rules return the same object."""
+    """Returns the board for playing many games of these rules at once.
+
+    The board has tables if the game is small enough. All calls with equal rules return the same object.
+    """
     is_small = rules.n_pairs <= limits.TABULATED_PAIRS
     return shared_instance(TabulatedBoard if is_small else LargeBoard, rules)

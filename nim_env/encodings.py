@@ -1,6 +1,6 @@
-"""Encodings of positions as observations: the argument ``observation`` of every environment.
+"""Encodings: functions that turn a position into an observation.
 
-An encoding decides how a position becomes an observation. These encodings have names:
+The argument ``observation`` of every environment is an encoding. These encodings have names:
 
 ===============  ===========================================  ==================================  =======
 ``observation``  what it shows of each heap                   shape                               1-3-5-7
@@ -12,8 +12,8 @@ An encoding decides how a position becomes an observation. These encodings have 
 ``"index"``      (the whole position as one number)           ``()``                              1
 ===============  ===========================================  ==================================  =======
 
-The last column is the number of entries on the board 1-3-5-7. ``"heaps"`` and ``"index"`` are int64, the others
-float32.
+The last column is the number of entries on the board 1-3-5-7. The dtype of ``"heaps"`` and ``"index"`` is int64,
+that of the others is float32.
 
 - ``"bits"`` makes the nim-sum easy to compute, which decides the game: it is the parity of each binary digit over
   the heaps (Bouton 1901).
@@ -47,14 +47,14 @@ from nim_env.rules import NimRules
 class Encoding:
     """A function from positions to observations, together with the space of the observations.
 
-    Call it to encode positions: ``encoding(heaps)``.
+    To encode positions, call the object: ``encoding(heaps)``.
 
     A custom encoding is equal only to itself. Copies of an environment share its encoding. A pickle stores the
     function by its name, so an environment whose function is a lambda can only be pickled by cloudpickle.
 
     Args:
         space: The space of one observation. It must be a space of arrays, such as ``Box`` or ``MultiDiscrete``.
-        function: Maps heap sizes, int64 of shape ``(..., n_heaps)``, to observations of shape
+        function: A function from heap sizes, int64 of shape ``(..., n_heaps)``, to observations of shape
             ``(..., *space.shape)``.
     """
 
@@ -66,7 +66,7 @@ class Encoding:
         return f"Encoding({self.space}, {getattr(self.function, '__name__', self.function)})"
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
-        """Encodes positions, heap sizes of shape ``(..., n_heaps)``, as observations.
+        """Encodes positions, an array of heap sizes of shape ``(..., n_heaps)``, and returns the observations.
 
         The observations are a new array with the dtype of the space and the shape ``(..., *space.shape)``. An
         observation of shape ``()`` is a NumPy number, as Gymnasium expects of observations from ``Discrete``.
@@ -74,11 +74,14 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Encodes an array of positions without checking it. The encoding's function can change the array."""
+        """Encodes positions as a call of the object does, but neither checks nor copies them first.
+
+        A custom encoding's function gets the array itself and can change it.
+        """
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
-        return self  # copies of an environment share the tables of observations, whose key is the encoding
+        return self  # so copies of an environment find its table of observations, whose key is the encoding
 
 
 ObservationLike: TypeAlias = str | Encoding
@@ -86,11 +89,11 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """Returns the encoding that the argument ``observation`` of an environment stands for.
+    """Returns the :class:`Encoding` for the argument ``observation`` of an environment, a name or an encoding.
 
-    A custom encoding is tried on two positions: the full heaps and the empty heaps. Raises ValueError if there is
-    no encoding of this name, the heaps are too large for it, or a custom encoding does not return elements of its
-    space.
+    A custom encoding is tried on two positions: the full heaps and the empty heaps. Raises ValueError if no
+    encoding has this name, if the heaps are too large for it, or if a custom encoding does not return elements of
+    its space.
     """
     if isinstance(observation, Encoding):
         _check_custom(observation, rules)
@@ -108,8 +111,9 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
     """Returns the named encoding whose observations have the given space.
 
-    It finds the encoding that a saved agent or model was trained on. Raises ValueError if no named encoding has
-    this space. Then the agent or model was trained on another game, on a custom encoding, or behind a wrapper.
+    Use this function to find the encoding that a saved agent or model was trained on. Raises ValueError if no
+    named encoding has this space, because the agent or model was trained on another game, on a custom encoding, or
+    behind a wrapper.
     """
     for name in _ENCODINGS:
         with contextlib.suppress(ValueError):  # if the heaps are too large for this encoding
@@ -123,9 +127,10 @@ def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """Raises ValueError if a custom encoding does not work.
+    """Tries a custom encoding on the full and the empty heaps, and raises ValueError if it does not work.
 
-    Its observations must be in its space, and a batch must give the same observations as single positions.
+    The observations must be in its space, and a batch of both positions must give the same observations as each
+    position alone.
     """
     positions = np.array([rules.heaps, [0] * rules.n_heaps])
     batch = np.asarray(encoding.function(positions.copy()))
@@ -143,9 +148,9 @@ def _check_custom(encoding: Encoding, rules: NimRules) -> None:
 
 
 class _NamedEncoding(Encoding):
-    """A named encoding for one game, which checks the positions that it gets.
+    """An encoding with a name, such as ``"bits"``, for the positions of one game.
 
-    A pickle stores only its name and the game.
+    Unlike a custom encoding, it checks the positions. It is equal to other encodings of the same name and game.
     """
 
     def __init__(self, name: str, rules: NimRules) -> None:
@@ -174,17 +179,17 @@ def _heaps(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _one_hot(rules: NimRules) -> _SpaceAndFunction:
-    heap, size = _columns(rules, lambda start: np.arange(start + 1))
+    heap, size = _entries(rules, lambda start: np.arange(start + 1))
     return Box(0.0, 1.0, heap.shape, np.float32), lambda heaps: heaps.take(heap, axis=-1) == size
 
 
 def _bits(rules: NimRules) -> _SpaceAndFunction:
-    heap, digit = _columns(rules, lambda start: np.arange(start.bit_length()))
+    heap, digit = _entries(rules, lambda start: np.arange(start.bit_length()))
     return Box(0.0, 1.0, heap.shape, np.float32), lambda heaps: heaps.take(heap, axis=-1) >> digit & 1
 
 
 def _unary(rules: NimRules) -> _SpaceAndFunction:
-    heap, object_ = (column[:-1] for column in _columns(rules, lambda start: np.arange(start, -1, -1)))
+    heap, object_ = (numbers[:-1] for numbers in _entries(rules, lambda start: np.arange(start, -1, -1)))
     separator = 2 * (object_ == 0)  # the number 0 stands for the separator after a heap
     space = Box(-1.0, 1.0, heap.shape, np.float32)
     return space, lambda heaps: (heaps.take(heap, axis=-1) >= object_) - separator
@@ -195,11 +200,12 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
     return Discrete(rules.n_positions), lambda heaps: heaps @ strides
 
 
-def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns two arrays with an element for each entry of an observation: the entry's heap, and a number.
+def _entries(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Describes the entries of an observation, heap by heap, by two int arrays with an element for each entry.
 
-    The number says what the entry shows about the heap. In the one-hot encoding, for example, it is one of the
-    sizes that the heap can have. ``numbers_of`` maps the starting size of a heap to the numbers of its entries.
+    The first array holds the heap that the entry shows. The second array holds a number that says what the entry
+    shows: in the one-hot encoding, for example, the entry is 1 if the heap has this number of objects.
+    ``numbers_of(size)`` returns the numbers for a heap with this starting size.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)

@@ -99,10 +99,22 @@ class NimRules:
         """The number of heaps, including empty ones."""
         return len(self.heaps)
 
+    @property
+    def largest_take(self) -> int:
+        """The largest number of objects that one move can take.
+
+        It is ``max_take`` or, without a limit, the size of the largest heap.
+        """
+        return max(self.heaps) if self.max_take is None else self.max_take
+
     @cached_property
     def moves(self) -> tuple[tuple[int, int], ...]:
-        """All moves ``(heap, count)`` from the starting heaps, heap by heap, in increasing order of count."""
-        limit = max(self.heaps) if self.max_take is None else self.max_take
+        """All moves that are legal in the starting position, as pairs ``(heap, count)``.
+
+        A move takes ``count`` objects from the heap with the number ``heap``. The moves are in the order of the
+        heaps and, for each heap, in the order of the counts. An action is an index into this tuple.
+        """
+        limit = self.largest_take
         return tuple(
             (heap, count) for heap, size in enumerate(self.heaps) for count in range(1, min(size, limit) + 1)
         )
@@ -114,17 +126,23 @@ class NimRules:
 
     @cached_property
     def move_heaps(self) -> NDArray[np.intp]:
-        """The heap that each action takes from, ``np.intp`` of shape ``(n_actions,)``, read-only."""
+        """The heap from which each action takes objects, as an index into :attr:`heaps`.
+
+        A read-only array, ``np.intp`` of shape ``(n_actions,)``.
+        """
         return _read_only(np.array([heap for heap, _ in self.moves], dtype=np.intp))
 
     @cached_property
     def move_counts(self) -> NDArray[np.int64]:
-        """The number of objects that each action takes, int64 of shape ``(n_actions,)``, read-only."""
+        """The number of objects that each action takes: a read-only array, int64 of shape ``(n_actions,)``."""
         return _read_only(np.array([count for _, count in self.moves], dtype=np.int64))
 
     @cached_property
     def _small_counts(self) -> NDArray[Any]:
-        """:attr:`move_counts` in the smallest dtype that fits, since small numbers are compared faster."""
+        """The numbers of :attr:`move_counts` in the smallest dtype that can hold every heap size.
+
+        NumPy compares arrays of small integers faster.
+        """
         return self.move_counts.astype(np.min_scalar_type(max(self.heaps)))
 
     @cached_property
@@ -138,29 +156,29 @@ class NimRules:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The number of possible sizes of each heap, ``heaps + 1``.
+        """The shape of an array with one element per position: for each heap, its starting size plus 1.
 
-        A position is an index into an array of this shape: ``np.zeros(rules.shape)[1, 2]`` is the element of the
-        position ``(1, 2)``.
+        For example, ``np.zeros(rules.shape)[1, 2]`` is the element for the position ``(1, 2)``.
         """
         return tuple(size + 1 for size in self.heaps)
 
     @cached_property
     def n_positions(self) -> int:
-        """The number of positions, including the empty one, an exact int of any size."""
+        """The number of positions, including the one in which all heaps are empty. The int never overflows."""
         return math.prod(self.shape)
 
     @property
     def n_pairs(self) -> int:
-        """The number of pairs of a position and an action, which is the size of a table of action values."""
+        """The number of entries in a table with a row for each position and a column for each action."""
         return self.n_positions * self.n_actions
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The factors that turn heap sizes into an index, which is ``heaps @ strides``.
+        """The factor of each heap size in the index of a position, a tuple of ``n_heaps`` integers.
 
-        They are the strides of an array of :attr:`shape`, counted in elements. Raises ValueError if the game has
-        more than 2⁶³ - 1 positions, since an index has 64 bits.
+        The index is the sum of ``heaps[i] * strides[i]``. The factors are the strides, counted in elements, of an
+        array of :attr:`shape`. Raises ValueError if the game has more than 2⁶³ - 1 positions, since an index has
+        64 bits.
         """
         limits.check_size(self.n_positions, limits.INT64, f"positions of {self}", "an index has 64 bits")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
@@ -176,15 +194,18 @@ class NimRules:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """The number that each action subtracts from a position's index, a tuple of ``n_actions`` integers."""
+        """How much each action lowers the index of the position (:meth:`index`): a tuple of ``n_actions`` ints."""
         return tuple(count * self.strides[heap] for heap, count in self.moves)
 
     def index(self, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
-        """Returns the index of each position, int64 of shape ``(...)``. The empty position has index 0."""
+        """Returns the index of each position: its number in the order of :meth:`all_positions`.
+
+        The result is int64 of shape ``(...)``. The position in which all heaps are empty has the index 0.
+        """
         return self.checked_positions(heaps) @ self._stride_array
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
-        """Returns the position of each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`."""
+        """Returns the position with each index, int64 of shape ``(..., n_heaps)``; the inverse of ``index``."""
         indices = checked_integers("index", index)
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():
@@ -192,9 +213,9 @@ class NimRules:
         return indices[..., None] // self._stride_array % self._shape_array
 
     def all_positions(self) -> NDArray[np.int64]:
-        """Returns all positions in the order of their indices, int64 of shape ``(n_positions, n_heaps)``.
+        """Returns all positions, int64 of shape ``(n_positions, n_heaps)``, in lexicographic order.
 
-        Raises ValueError if they would hold more than 100 million heap sizes (800 MB).
+        Raises ValueError if the array would hold more than 100 million heap sizes (800 MB).
         """
         what = f"heaps in all positions of {self}"
         limits.check_size(self.n_positions * self.n_heaps, limits.LISTED_HEAP_SIZES, what, "use smaller heaps")
@@ -211,9 +232,10 @@ class NimRules:
         return self._actions[move]
 
     def checked_positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """Returns ``heaps`` as a new array, int64 of shape ``(..., n_heaps)``, after checking that it is valid.
+        """Checks that ``heaps`` holds positions of this game, and returns them as a new array.
 
-        Each heap must be an integer from 0 to its starting size. True and 1.0 do not count as integers.
+        The array is int64 of shape ``(..., n_heaps)``. Raises ValueError if the shape is wrong or a heap is not
+        between 0 and its starting size. Raises TypeError if a heap is not an integer, such as True or 1.0.
         """
         array = checked_integers("heaps", heaps)
         if array.ndim == 0 or array.shape[-1] != self.n_heaps:
@@ -227,7 +249,7 @@ class NimRules:
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
-        """Returns the legal actions, int8 of shape ``(..., n_actions)``: 1 if an action is legal and 0 if not."""
+        """Returns whether each action is legal in each position: int8 ones and zeros, ``(..., n_actions)``."""
         sizes = self.checked_positions(heaps).astype(self._small_counts.dtype)
         return (sizes.take(self.move_heaps, axis=-1) >= self._small_counts).view(np.int8)
 
@@ -239,10 +261,10 @@ class NimRules:
         return [self.moves[action] for action in np.flatnonzero(mask)]
 
     def apply(self, heaps: ArrayLike, actions: ArrayLike) -> NDArray[np.int64]:
-        """Returns the positions after ``actions``, int64 of shape ``(..., n_heaps)``.
+        """Plays an action in each position and returns the new positions, int64 of shape ``(..., n_heaps)``.
 
-        The actions have shape ``(...)`` and are broadcast against the positions. Raises ValueError if one of them
-        is illegal.
+        ``actions`` has shape ``(...)`` and is broadcast against the positions. Raises ValueError if an action is
+        illegal.
         """
         position = self.checked_positions(heaps)
         action = checked_integers("actions", actions)
@@ -259,7 +281,7 @@ class NimRules:
         return after
 
     def illegal_action_message(self, action: int, heaps: ArrayLike) -> str:
-        """Returns the error message for an illegal action in one position, shape ``(n_heaps,)``."""
+        """Returns the error message for an illegal action in the position ``heaps``, shape ``(n_heaps,)``."""
         heap, count = self.moves[action]
         sizes = self.checked_positions(heaps).tolist()
         legal = np.flatnonzero(self.action_mask(heaps)).tolist()
@@ -269,7 +291,10 @@ class NimRules:
         )
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-        """Returns whether all heaps are empty, bool of shape ``(...)``."""
+        """Returns whether the game is over in each position, bool of shape ``(...)``.
+
+        It is over if all heaps are empty.
+        """
         return ~self.checked_positions(heaps).any(axis=-1)
 
 

@@ -26,14 +26,15 @@ from nim_env.rules import NimRules
 
 @dataclass(frozen=True, eq=False)
 class Solution(UniformPolicy):
-    """The value of every move of a game, to the player who makes it. As a policy it plays the best moves.
+    """The values of all positions and moves of a game, as a policy that plays a move with the largest value.
 
-    If several moves are best, the policy plays each of them with the same probability.
+    If several moves have the largest value, the policy plays each of them with the same probability.
 
     Attributes:
         rules: The game.
-        afterstates: The value of each position to the player who has just moved there (its afterstate value,
-            Sutton and Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by the position's index.
+        afterstates: The value of each position to the player who has just moved there, float64 of shape
+            ``(n_positions,)``, in the order of the positions' indices. Sutton and Barto (2018, section 6.8) call
+            it the afterstate value.
     """
 
     rules: NimRules
@@ -42,33 +43,37 @@ class Solution(UniformPolicy):
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """Returns the value of each move to the player who makes it, float64 of shape ``(..., n_actions)``.
 
-        ``heaps`` are positions, shape ``(..., n_heaps)``. The value of an illegal move is -inf.
+        ``heaps`` holds positions, shape ``(..., n_heaps)``. The value of an illegal move is -inf.
         """
         legal = self.rules.action_mask(heaps)
         next_indices = Board(self.rules).next_indices(np.asarray(self.rules.index(heaps))[..., None]) * legal
         return np.where(legal, self.afterstates[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """Returns the values of positions to the player to move under best play, float64 of shape ``(...)``.
+        """Returns the value of each position to the player to move, float64 of shape ``(...)``.
 
-        ``heaps`` are positions, shape ``(..., n_heaps)``. In the empty position the value is the reward of the
-        player to move, whose opponent has taken the last object.
+        It is the value of the best move. ``heaps`` holds positions, shape ``(..., n_heaps)``. If all heaps are
+        empty, the other player has taken the last object, and the value is the reward of the player to move.
         """
         best = self.q_values(heaps).max(axis=-1)
         return np.where(self.rules.is_over(heaps), -self.afterstates[0], best)[()]
 
     def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
-        """Marks the best moves: int8 ones and zeros of shape ``(..., n_actions)``. The mask is ignored."""
+        """Returns 1 for each move with the largest value and 0 for others, int8 of shape ``(..., n_actions)``.
+
+        The mask is ignored.
+        """
         values = self.q_values(heaps)
         return (values == values.max(axis=-1, keepdims=True)).view(np.int8)
 
 
 def solve(rules: NimRules, discount: float = 1.0) -> Solution:
-    """Returns the value of every move in every position under perfect play.
+    """Returns the value of every move in every position under perfect play of both players.
 
-    Q(s, a) is the reward if the move ends the game. Otherwise it is -γ max Q(s′, ·), since one player's gain is
-    the other's loss. These values are the fixed point of minimax-Q (Littman 1994, "Markov games as a framework for
-    multi-agent reinforcement learning").
+    Q(s, a) is the value of the move a in the position s to the player who makes it. If the move ends the game, the
+    value is the reward. Otherwise it is -γ max Q(s′, ·), where s′ is the position after the move, since one
+    player's gain is the other's loss. These values are the fixed point of minimax-Q (Littman 1994, "Markov games
+    as a framework for multi-agent reinforcement learning").
 
     Args:
         rules: The game.
@@ -92,29 +97,28 @@ def solve(rules: NimRules, discount: float = 1.0) -> Solution:
 
 
 def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Solution:
-    """Returns the value of every move against a known policy. As a policy, the result is the best response.
-
-    The known policy plays one side, and the best response plays the other. The values are the expected results of
-    the best response.
+    """Returns the best response to a policy: a policy with the largest possible expected result against it.
 
     Args:
         rules: The game.
-        policy: The policy of the other side.
-        illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
+        policy: The policy of the other player.
+        illegal_action: What happens if the other player chooses an illegal action: ``"raise"`` or ``"lose"``, as
+            in :mod:`nim_env.evaluation`.
 
     Returns:
-        The values, as a :class:`Solution`.
+        The best response, which also has the value of every move. The value is the expected result of the game,
+        from -1 to 1, after this move if the best response makes all later moves of its side.
     """
     return Solution(rules, response_values(rules, policy, illegal_action=illegal_action).going_second)
 
 
 class ValuesByOrder(NamedTuple):
-    """The values of all positions for one side: if it makes the next move, and if the other side does.
+    """The values of all positions to one of the two players of a game.
 
     Attributes:
-        going_first: The value of each position if this side is to move, float64 of shape ``(n_positions,)``, by
-            the position's index.
-        going_second: The value of each position if the other side is to move, with the same shape.
+        going_first: The value of each position if this player is to move, float64 of shape ``(n_positions,)``, in
+            the order of the positions' indices.
+        going_second: The value of each position if the other player is to move, in the same form.
     """
 
     going_first: NDArray[np.float64]
@@ -124,15 +128,18 @@ class ValuesByOrder(NamedTuple):
 def response_values(
     rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None
 ) -> ValuesByOrder:
-    """Returns the values of all positions to a player who plays the best response to a policy.
+    """Returns the value of every position to a player who plays the best response to a policy.
+
+    The value is the expected result of the game from this position, from -1 to 1.
 
     Args:
         rules: The game.
-        policy: The policy of the other side.
-        illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
+        policy: The policy of the other player.
+        illegal_action: What happens if the other player chooses an illegal action: ``"raise"`` or ``"lose"``, as
+            in :mod:`nim_env.evaluation`.
 
     Returns:
-        The values to that player, if it makes the next move and if the other side does.
+        The values if the best response makes the next move, and if the other player does.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
@@ -143,18 +150,18 @@ def response_values(
 
 
 class ExpectedReturns:
-    """The expected result of one side of a game from every position, computed batch by batch.
+    """The expected results of games from all positions, for one of the two players (*the player*).
 
-    Call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
+    To compute them, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
 
     Args:
         rules: The game.
-        loss: The result of a lost game. The result of a won game is 1.
+        loss: The result of a game that the player loses. The result of a game that the player wins is 1.
 
     Attributes:
-        going_first: The expected result from each position if this side is to move, float64 of shape
-            ``(n_positions,)``, by the position's index.
-        going_second: The same if the other side is to move.
+        going_first: The expected result from each position if the player is to move, float64 of shape
+            ``(n_positions,)``, in the order of the positions' indices.
+        going_second: The expected result from each position if the other player is to move, in the same form.
     """
 
     def __init__(self, rules: NimRules, loss: float = -1.0) -> None:
@@ -164,10 +171,13 @@ class ExpectedReturns:
         self.going_first = 1.0 + loss - self.going_second
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Computes the expected results from the positions of a batch, given the moves of both sides there.
+        """Computes the expected results from the positions of a batch.
 
-        ``moves`` are the moves of the side whose results are computed, or ``None`` if it plays its best moves.
-        ``replies`` are the moves of the other side in the same positions.
+        Args:
+            batch: The positions.
+            moves: The probabilities of the player's moves in these positions, or ``None`` if the player always
+                makes the best move.
+            replies: The probabilities of the other player's moves in these positions.
         """
         for layer in batch.layers:
             indices = batch.indices[layer]
@@ -180,16 +190,16 @@ class ExpectedReturns:
 
 
 class PositionBatch(NamedTuple):
-    """A batch of positions that are not over, and the positions that their moves lead to.
+    """A batch of ``n`` positions with at least one object, and the positions to which their moves lead.
 
     Attributes:
         indices: The index of each position, ``np.intp`` of shape ``(n,)``.
         heaps: The heap sizes, int64 of shape ``(n, n_heaps)``.
-        action_mask: The legal actions, int8 of shape ``(n, n_actions)``.
+        action_mask: 1 for each legal action and 0 for each illegal one, int8 of shape ``(n, n_actions)``.
         next_indices: The index of the position after each action, ``np.intp`` of shape ``(n, n_actions)``; 0 for
             illegal actions.
-        layers: The layers, which are slices of the batch. A layer holds positions with the same number of objects,
-            so moves from these positions lead only to positions in earlier layers.
+        layers: Slices that split the batch into layers. The positions of a layer have the same number of objects,
+            so their moves lead only to positions in earlier layers.
     """
 
     indices: NDArray[np.intp]
@@ -204,10 +214,10 @@ class PositionBatch(NamedTuple):
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
-    """Returns an iterator over batches of all positions except the empty one.
+    """Returns an iterator over batches that together hold all positions with at least one object.
 
-    Positions with fewer objects come first. The call itself raises ValueError if the game has more than 50 million
-    positions, or more than 10 billion positions times actions.
+    Positions with fewer objects come first. The function raises ValueError, before it returns the iterator, if the
+    game has more than 50 million positions, or more than 10 billion positions times actions.
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
@@ -216,7 +226,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 
 
 def _position_batches(board: Board) -> Iterator[PositionBatch]:
-    """Yields the batches of :func:`iter_positions`."""
+    """Yields the batches of :func:`iter_positions`, without the checks of that function."""
     for indices, layers in board.layers():
         mask = board.masks(indices)
         next_indices = (board.next_indices(indices[:, None]) * mask).astype(np.intp, copy=False)
@@ -224,15 +234,15 @@ def _position_batches(board: Board) -> Iterator[PositionBatch]:
 
 
 def best_value(batch: PositionBatch, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the largest value that a legal move can reach, for each position in one layer of a batch.
+    """Returns the value after the best move from each position in one layer of a batch.
 
     Args:
         batch: The batch of positions.
         layer: The slice of the batch that is the layer.
-        values: The value of every position by its index, shape ``(n_positions,)``.
+        values: The values of all positions of the game, in the order of their indices, shape ``(n_positions,)``.
 
     Returns:
-        The largest values, float64 of shape ``(n_layer,)``.
+        The largest of the values after the legal moves, float64 of shape ``(n_layer,)``.
     """
     next_values = values.take(batch.next_indices[layer])
     legal = batch.action_mask[layer].view(np.bool_)
@@ -246,15 +256,16 @@ def expected_value(
     moves: MoveProbabilities,
     illegal_value: float,
 ) -> NDArray[np.float64]:
-    """Returns the expected value after a player's move, for each position in one layer of a batch.
+    """Returns the expected value after a player's move from each position in one layer of a batch.
 
-    It is exactly 1 if all values that it averages are 1.
+    The probabilities are divided by their sum. So the result is exactly 1 if the values after all moves are 1.
 
     Args:
         batch: The batch of positions.
         layer: The slice of the batch that is the layer.
-        values: The value of every position by its index, shape ``(..., n_positions)``.
-        moves: The probabilities of the moves in the batch.
+        values: The values of all positions of the game, in the order of their indices, shape
+            ``(..., n_positions)``.
+        moves: The probabilities of the player's moves in the positions of the batch.
         illegal_value: The value of an illegal action.
 
     Returns:

@@ -17,8 +17,8 @@ Sources:
 - Ferguson (1974), "On sums of graph games with last player losing", International Journal of Game Theory 3:
   misère play with a limit.
 
-Every function takes one position or a batch of positions, heap sizes of shape ``(..., n_heaps)``. It raises the
-same errors as :meth:`NimRules.checked_positions` if they are not positions of the game.
+The argument ``heaps`` of every function is one position or a batch of positions, shape ``(..., n_heaps)``. If it
+does not hold positions of the game, :meth:`NimRules.checked_positions` raises the error.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ from nim_env.rules import NimRules
 
 
 def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
-    """Returns the Grundy value (nim-sum) of each position, int64 of shape ``(...)`` (Sprague 1935, Grundy 1939).
+    """Returns the Grundy value of each position, int64 of shape ``(...)`` (Sprague 1935, Grundy 1939).
 
-    The value is the same in normal and in misère play.
+    It is the bitwise xor of the heaps' Grundy values, and the same in normal and in misère play.
     """
-    heap_values = _heap_values(rules, rules.checked_positions(heaps))
-    return np.bitwise_xor.reduce(heap_values, axis=-1)
+    return np.bitwise_xor.reduce(_heap_values(rules, rules.checked_positions(heaps)), axis=-1)
 
 
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-    """Returns whether each position is winning for the player to move, bool of shape ``(...)``.
+    """Returns whether the player to move wins under perfect play in each position, bool of shape ``(...)``.
 
     The empty position is winning in misère play, since the other player has just taken the last object. In normal
     play it is losing. The rule is due to Bouton (1901), and to Ferguson (1974) for misère play with a limit on
@@ -52,10 +51,10 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 
 
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
-    """Returns the winning moves, int8 of shape ``(..., n_actions)``: 1 if an action leaves a losing position.
+    """Returns whether each action wins under perfect play: int8 ones and zeros of shape ``(..., n_actions)``.
 
-    All entries are 0 in a losing position, and in the empty position, which has no moves. The literature is the
-    same as for :func:`is_winning`.
+    An action wins if it leaves the other player a losing position. In a losing position all entries are 0, and in
+    the empty position too, since it has no moves. :func:`is_winning` names the sources.
     """
     positions = rules.checked_positions(heaps)
     heap_values = _heap_values(rules, positions)
@@ -63,20 +62,13 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     is_large = heap_values > 1
     n_large_others = is_large.sum(axis=-1, keepdims=True) - is_large
     target = nim_sum_of_others ^ (rules.misere & (n_large_others == 0))  # the value that must remain in each heap
-    modulus = _modulus(rules)
-    count = positions - target if rules.max_take is None else (positions - target) % modulus
-    count[(count < 0) | (count > positions) | (target >= modulus)] = 0  # no move leaves this value
-    small = np.min_scalar_type(modulus)  # small numbers are compared faster
+    count = positions - target if rules.max_take is None else (positions - target) % (rules.largest_take + 1)
+    count[(count < 0) | (count > positions) | (target > rules.largest_take)] = 0  # no move leaves this value
+    small = np.min_scalar_type(rules.largest_take)  # NumPy compares small integers faster
     wins = count.astype(small).take(rules.move_heaps, axis=-1) == rules.move_counts.astype(small)
     return wins.view(np.int8)
 
 
 def _heap_values(rules: NimRules, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the Grundy value of each heap, the same shape as ``positions``."""
-    return positions if rules.max_take is None else positions % _modulus(rules)
-
-
-def _modulus(rules: NimRules) -> int:
-    """Returns the number of different Grundy values that a heap can have."""
-    largest = max(rules.heaps)
-    return 1 + (largest if rules.max_take is None else min(rules.max_take, largest))
+    """Returns the Grundy value of each heap of some positions, an array of the same shape as ``positions``."""
+    return positions if rules.max_take is None else positions % (rules.largest_take + 1)

@@ -1,4 +1,4 @@
-"""Two caches. One holds an object for each state of a game, the other shares objects among environments."""
+"""Two caches: one stores an object for each state of a game, the other shares objects between environments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ _T = TypeVar("_T")
 
 
 class StateCache(dict[int, _T]):
-    """A cache with one object per state of a game, for environments with a single game.
+    """A dictionary with an object for each state of a game. The object is made when it is first looked up.
 
-    ``cache[state]`` returns the object of a state. It is made when the state is first looked up. The cache is
-    cleared when it would grow too large.
+    The states are integers (:mod:`nim_env.board`). The cache is cleared when it would grow too large.
 
     Args:
-        make: The function that makes the object of a state.
-        object_bytes: The estimated size of an object.
+        make: A function that takes a state and returns its object.
+        object_bytes: The estimated size of one object, in bytes.
     """
 
     def __init__(self, make: Callable[[int], _T], object_bytes: int) -> None:
@@ -38,10 +37,9 @@ _instances: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 
 
 def shared_instance(cls: Callable[..., _T], *arguments: Any) -> _T:
-    """Returns ``cls(*arguments)``, the same object for every call with these arguments.
+    """Returns ``cls(*arguments)``. Calls with the same class and equal arguments return the same object.
 
-    Environments of the same game share their boards and caches in this way. An object is freed when the last
-    environment that uses it is gone.
+    In this way all environments of a game share its tables. The object is freed when nothing uses it any more.
     """
     key = (cls, *arguments)
     instance = _instances.get(key)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
     """Returns ``value`` as an int after checking that it is an integer, and at least ``minimum`` if one is given.
 
-    Integers of NumPy and 0-d arrays or tensors that hold an integer are accepted. Booleans are not.
+    NumPy integers, and arrays or tensors of shape ``()`` that hold an integer, are accepted too. Raises TypeError
+    for anything else, such as True or 1.0, and ValueError below the minimum. The messages call the value ``name``.
     """
     if not isinstance(value, np.generic) and getattr(value, "ndim", None) == 0:
         value = np.asarray(value)[()]
@@ -24,21 +25,24 @@ def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """Returns ``value`` as a bool after checking that it is a bool of Python or NumPy."""
+    """Returns ``value`` as a bool. Raises TypeError if it is not a bool; the message calls it ``name``."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
 
 
 def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
-    """Returns ``value`` after checking that it is one of ``choices``."""
+    """Returns ``value``. Raises ValueError if it is not one of ``choices``; the message calls it ``name``."""
     if not isinstance(value, str | None) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
     return value
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    """Returns a copy of ``values`` as int64 after checking that all are integers. True and 1.0 are refused."""
+    """Returns a copy of ``values`` as an int64 array. Raises TypeError unless all of them are integers.
+
+    True and 1.0 are not integers. The message calls the values ``name``.
+    """
     array = np.asarray(values)
     # np.asarray converts [True, 2] to integers, so bools in lists are looked for separately
     has_bool = not isinstance(values, np.ndarray) and any(

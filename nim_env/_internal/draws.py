@@ -1,6 +1,6 @@
 """Random draws in proportion to weights.
 
-The functions have no random generator of their own. The caller passes random numbers from [0, 1) as ``uniforms``.
+The argument ``uniforms`` of the functions holds random numbers from [0, 1), which decide what is drawn.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _ROUNDING = 1e-6  # float32 probabilities that are equal may differ by this much
 
 
 def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
-    """Draws one column for each row of ``weights``, in proportion to the weights of the row.
+    """Draws one column from each row of ``weights``, with probabilities in proportion to the weights of the row.
 
     Args:
-        weights: The weights, shape ``(..., n)``. Each row has a positive sum, which need not be 1. A column of
-            weight 0 is never drawn.
-        uniforms: Random numbers from [0, 1), shape ``(...)``.
+        weights: The weights, numbers of 0 or more, shape ``(..., n_columns)``. The sum of each row is positive,
+            but need not be 1. A column of weight 0 is never drawn.
+        uniforms: Random numbers from [0, 1), one for each row, shape ``(...)``.
 
     Returns:
-        The columns, ``np.intp`` of shape ``(...)``.
+        The numbers of the drawn columns, ``np.intp`` of shape ``(...)``.
     """
     cumulative = weights.cumsum(axis=-1)
     thresholds = uniforms * cumulative[..., -1]
@@ -32,7 +32,17 @@ def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
 
 
 def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Does the same as :func:`draw`, but faster. All weights, of shape ``(n_rows, n_columns)``, must be 0 or 1."""
+    """Draws one of the columns with the weight 1 from each row, all with equal probability.
+
+    Does the same as :func:`draw`, but faster.
+
+    Args:
+        weights: Zeros and ones, shape ``(n_rows, n_columns)``. Each row has at least one 1.
+        uniforms: Random numbers from [0, 1), one for each row, shape ``(n_rows,)``.
+
+    Returns:
+        The numbers of the drawn columns, ``np.intp`` of shape ``(n_rows,)``.
+    """
     counts = np.count_nonzero(weights, axis=1)
     before = counts.cumsum() - counts  # the number of ones in earlier rows
     chosen = before + (uniforms * counts).astype(np.intp)
@@ -40,14 +50,14 @@ def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDAr
 
 
 class AliasLists:
-    """Lists of weighted items, from which an item is drawn in constant time (the alias method, Walker 1977).
+    """Lists of weighted items, from which items are drawn in constant time by the alias method (Walker 1977).
 
-    A list has one *slot* for each of its items. To draw from a list, a slot is chosen uniformly. With the slot's
-    probability ``keep`` the result is the slot's item, and otherwise it is the slot's *alias*, another item of the
-    list. With suitable aliases and probabilities, which :func:`alias_lists` computes, each item is drawn in
-    proportion to its weight.
+    A list has one *slot* for each of its items. A slot stores its item, another item of the list (its *alias*) and
+    a probability ``keep``. To draw from a list, choose one of its slots uniformly. The result is the slot's item
+    with the probability ``keep``, and the alias otherwise. :func:`alias_lists` computes aliases and probabilities
+    with which each item is drawn in proportion to its weight.
 
-    The slots of all lists are stored one after another, so one call draws from many lists.
+    The slots of all lists are stored one after another in the same arrays, so one call draws from many lists.
 
     Args:
         counts: The number of slots of each list, shape ``(n_lists,)``.
@@ -57,7 +67,7 @@ class AliasLists:
 
     Attributes:
         counts: The number of slots of each list, ``np.intp`` of shape ``(n_lists,)``.
-        first: The first slot of each list, ``np.intp`` of shape ``(n_lists,)``.
+        first: The number of the first slot of each list, ``np.intp`` of shape ``(n_lists,)``.
         items: The item of each slot. The arguments ``aliases`` and ``keep`` are attributes too.
     """
 
@@ -73,17 +83,18 @@ class AliasLists:
         self.items = items
         self.aliases = items if aliases is None else aliases
         self.keep = keep
-        # the item and the alias of slot i are results 2 * i and 2 * i + 1
+        # in the results, the item of slot i is at 2 * i, and its alias at 2 * i + 1
         self._results = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
 
     def __len__(self) -> int:
-        """The number of slots."""
+        """The number of slots of all lists together."""
         return len(self.items)
 
-    def draw(self, lists: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Draws an item from each list whose number is in ``lists``. A number can occur several times.
+    def draw(self, lists: Any, uniforms: Any) -> Any:
+        """Draws ``n`` items and returns them, int64 of shape ``(n,)``.
 
-        ``lists``, ``uniforms`` and the result have shape ``(n,)``.
+        ``lists`` has the number of the list from which each item is drawn, and ``uniforms`` a random number from
+        [0, 1) for each item. Both have shape ``(n,)``, or are single numbers.
         """
         scaled = uniforms * self.counts[lists]
         nth_slot = scaled.astype(np.intp)
@@ -96,24 +107,13 @@ class AliasLists:
             chosen += is_alias
         return self._results[chosen]
 
-    def draw_from_one(self, uniforms: Any) -> Any:
-        """Draws items like :meth:`draw`, but faster. There must be only one list.
-
-        ``uniforms`` is a float or an array of any shape. The result has the same shape.
-        """
-        scaled = np.asarray(uniforms * len(self.items))
-        slots = scaled.astype(np.intp)
-        drawn = self.items[slots]
-        if self.keep is None:
-            return drawn
-        return np.where(scaled - slots < self.keep[slots], drawn, self.aliases[slots])[()]
-
     def map_items(
         self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]
     ) -> AliasLists:
-        """Returns new lists, with all items and aliases replaced by the results of a function.
+        """Returns new lists, in which the function's results replace all items and aliases.
 
-        It is called as ``function(lists, items)`` with two arrays: the number of each item's list, and the items.
+        ``function(lists, items)`` gets two int arrays of shape ``(n_slots,)``, the number of each slot's list and
+        the slot's item or alias. It returns the new items or aliases, an array of the same shape.
         """
         lists = np.arange(len(self.counts)).repeat(self.counts)
         items = function(lists, self.items)
@@ -121,7 +121,10 @@ class AliasLists:
         return AliasLists(self.counts, items, aliases, self.keep)
 
     def with_list_replaced(self, number: Any, by: Any) -> AliasLists:
-        """Returns a copy in which list ``number`` equals list ``by``. Both can be arrays of list numbers."""
+        """Returns a copy in which the list numbered ``number`` is replaced by the list numbered ``by``.
+
+        To replace several lists, pass two arrays of numbers.
+        """
         lists = copy.copy(self)
         lists.counts = self.counts.copy()
         lists.counts[number] = self.counts[by]
@@ -131,7 +134,7 @@ class AliasLists:
 
 
 def concatenated(parts: Sequence[AliasLists]) -> AliasLists:
-    """Returns the lists of all ``parts`` in one object, one part after another."""
+    """Returns one object with the lists of all ``parts``: first those of the first part, and so on."""
     counts = np.concatenate([part.counts for part in parts])
     items = np.concatenate([part.items for part in parts])
     aliases = np.concatenate([part.aliases for part in parts])
@@ -142,34 +145,35 @@ def concatenated(parts: Sequence[AliasLists]) -> AliasLists:
 
 
 def alias_lists(weights: NDArray[Any]) -> AliasLists:
-    """Returns a list for each row of ``weights``, shape ``(n_rows, n_columns)``, made by Vose's method (1991).
+    """Returns lists for drawing columns in proportion to ``weights``, one list for each row (Vose 1991).
 
-    The items of a list are the columns of positive weight. Weights of type int8 must be 0 or 1. Weights of a row
-    that differ only by rounding count as equal.
+    ``weights`` has shape ``(n_rows, n_columns)``. The items of a list are the numbers of the columns with a
+    positive weight in its row. Weights of type int8 must be 0 or 1. Weights of a row that differ only by rounding
+    count as equal.
     """
     row, column = weights.nonzero()
     counts = np.count_nonzero(weights, axis=1)
     if weights.dtype == np.int8:
         return AliasLists(counts, column)
     mean = weights.sum(axis=1) / counts.clip(1)
-    share = weights[row, column] / mean[row]  # 1 if all items of the list are equally likely
-    is_uneven = np.abs(share - 1) > _ROUNDING
+    relative = weights[row, column] / mean[row]  # 1 if all items of the list have the same weight
+    is_uneven = np.abs(relative - 1) > _ROUNDING
     if not is_uneven.any():
         return AliasLists(counts, column)
-    keep = np.ones(len(share))
+    keep = np.ones(len(relative))
     aliases = column.copy()
     first = counts.cumsum() - counts
     uneven = np.unique(row[is_uneven])
     for count in np.unique(counts[uneven]).tolist():  # all lists of this length at once
         slots = first[uneven[counts[uneven] == count]][:, None] + np.arange(count)
-        left = share[slots]  # the share that each item has not yet been given, NaN for filled slots
+        remaining = relative[slots]  # the weight of each item that no slot has yet; NaN if its own slot is full
         lists = np.arange(len(slots))
-        for _ in range(count - 1):  # fill the slot of the smallest share with the item of the largest
-            small = np.nanargmin(left, axis=1)
-            large = np.nanargmax(left, axis=1)
-            slot = slots[lists, small]
-            keep[slot] = left[lists, small]
-            aliases[slot] = column[slots[lists, large]]
-            left[lists, large] -= 1 - keep[slot]
-            left[lists, small] = np.nan
+        for _ in range(count - 1):  # fill the slot of the lightest item with a part of the heaviest item
+            light = np.nanargmin(remaining, axis=1)
+            heavy = np.nanargmax(remaining, axis=1)
+            slot = slots[lists, light]
+            keep[slot] = remaining[lists, light]
+            aliases[slot] = column[slots[lists, heavy]]
+            remaining[lists, heavy] -= 1 - keep[slot]
+            remaining[lists, light] = np.nan
     return AliasLists(counts, column, aliases, keep)

@@ -1,4 +1,4 @@
-"""What a policy is, and what the policies of this package have in common."""
+"""What a policy is, and the base classes of the policies of this package."""
 
 from __future__ import annotations
 
@@ -7,48 +7,49 @@ from typing import Any, Protocol, runtime_checkable
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from nim_env.rules import NimRules
-
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything with ``action_probabilities``: a policy of this package, an agent, or your own class.
+    """Any object with the method ``action_probabilities``: a policy of this package, an agent, or your own class.
 
-    Your own class needs no base class. For example, a policy that always plays the first legal action::
+    Your class needs no base class. This policy, for example, always plays the first legal action::
 
         class FirstLegal:
             def action_probabilities(self, observation, action_mask):
                 n_actions = action_mask.shape[-1]
                 return np.eye(n_actions)[action_mask.argmax(axis=-1)]
 
-    It can also set the attributes of :class:`PolicyAttributes`, and ``rules``, the game that it was made for.
+    A policy can also have the attributes of :class:`PolicyAttributes`, and an attribute ``rules``: the only game
+    that it can play.
     """
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
-        """Returns a distribution over the legal actions of each position, numbers of shape ``(..., n_actions)``.
+        """Returns the probability of each action in each position, numbers of shape ``(..., n_actions)``.
 
-        ``observation`` holds the heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``, and
-        ``action_mask`` their legal actions, int8 of shape ``(..., n_actions)``.
+        ``observation`` holds the heap sizes of positions in which the game is not over, int64 of shape
+        ``(..., n_heaps)``. ``action_mask`` holds 1 for each legal action and 0 for each illegal one, int8 of shape
+        ``(..., n_actions)``. Illegal actions must get the probability 0.
         """
         ...
 
 
 class PolicyAttributes:
-    """The attributes that a policy can have, with their defaults. The policies of this package inherit them.
+    """The optional attributes of a policy, with their defaults. The policies of this package inherit them.
 
-    A class whose objects always give the same answer in a position says so in its class statement:
-    ``class ExpertPolicy(UniformPolicy, is_fixed=True)``. Subclasses do not inherit this, since they can override
-    ``action_probabilities`` and draw random numbers.
+    A class sets ``is_fixed`` by an argument of the class statement:
+    ``class ExpertPolicy(UniformPolicy, is_fixed=True)``. Its subclasses have the default again, since they can
+    override ``action_probabilities``.
 
     Attributes:
-        observation_space: The space that an agent or a model observes; ``None`` for heap sizes.
-        action_space: The action space of an agent or a model, or ``None``.
-        fault: What was wrong with its last answer, or ``None``. Every query overwrites it, and error
-            messages quote it.
-        is_measurement: Whether its probabilities are frequencies that it measured. Exact metrics query every other
-            policy twice, to make sure that it gives the same answer both times.
-        is_fixed: Whether it always gives the same answer in a position. The environments then draw its moves from
-            tables, and exact metrics query it once.
+        observation_space: The space of the observations, if the policy is an agent or a model. ``None`` if the
+            policy observes heap sizes.
+        action_space: The action space, if the policy is an agent or a model, or ``None``.
+        fault: A description of what is wrong with the policy's last probabilities, or ``None``. Error messages
+            quote it.
+        is_measurement: Whether the probabilities are frequencies that the policy has measured. Exact metrics query
+            such a policy only once. They query others twice, to check that the probabilities are the same.
+        is_fixed: Whether the policy always returns the same probabilities in a position. The environments then
+            draw its moves from tables, and exact metrics query it only once.
     """
 
     observation_space: Space[Any] | None = None
@@ -61,42 +62,18 @@ class PolicyAttributes:
         cls.is_fixed = is_fixed
 
 
-def attributes_of(policy: Any) -> PolicyAttributes:
-    """Returns the attributes of a policy, with defaults for those that it does not have.
-
-    If the policy inherits :class:`PolicyAttributes`, the result is the policy itself. For an agent or a custom
-    class it is a new object, in which ``is_fixed`` is always False.
-    """
-    if isinstance(policy, PolicyAttributes):
-        return policy
-    attributes = PolicyAttributes()
-    for name in ("observation_space", "action_space", "fault", "is_measurement"):
-        setattr(attributes, name, getattr(policy, name, getattr(attributes, name)))
-    if not isinstance(attributes.observation_space, Space):
-        attributes.observation_space = None
-    return attributes
-
-
 class CompositePolicy(PolicyAttributes):
-    """A policy made from other policies. Its attribute ``policies`` is a list or a tuple of them."""
+    """A policy that queries other policies, which are in the attribute ``policies``."""
 
-    policies: Any
+    policies: Any  # a list or a tuple
 
     @property
     def fault(self) -> str | None:  # type: ignore[override]
-        """The first ``fault`` that one of its policies has, or ``None`` if none has one."""
-        return next(filter(None, (attributes_of(policy).fault for policy in self.policies)), None)
+        """The first ``fault`` among the queried policies, or ``None`` if none of them has one."""
+        return next(filter(None, (getattr(policy, "fault", None) for policy in self.policies)), None)
 
 
-def game_of(policy: Any) -> NimRules | None:
-    """Returns the ``rules`` of a policy that was made for one game, or ``None`` if it plays every game."""
-    rules = getattr(policy, "rules", None)
-    return rules if isinstance(rules, NimRules) else None
-
-
-class MixedStrategy:
-    """A distribution over policies, one of which is drawn for each game.
-
-    It is not a policy, since its next move depends on the policy that was drawn. So functions that
-    need a policy refuse it.
-    """
+def observed_space(policy: Any) -> Space[Any] | None:
+    """Returns the ``observation_space`` of a policy, or ``None`` if the policy does not have such a space."""
+    space = getattr(policy, "observation_space", None)
+    return space if isinstance(space, Space) else None

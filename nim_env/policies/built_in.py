@@ -1,4 +1,4 @@
-"""Players that need no training. Each draws uniformly from a set of actions."""
+"""Policies that need no training: random play, perfect play, and taking a fixed number of objects."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from nim_env.rules import NimRules
 
 
 class UniformPolicy(PolicyAttributes, ABC):
-    """A policy that draws uniformly from its :meth:`support`, a set of legal actions."""
+    """A policy that plays some of the legal actions, all with the same probability.
+
+    Subclasses define these actions by the method :meth:`support`.
+    """
 
     @abstractmethod
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """Marks the actions that it draws from: int8 ones and zeros of shape ``(..., n_actions)``."""
+        """Returns an int8 array, ``(..., n_actions)``: 1 for actions that the policy can play, 0 for others."""
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Returns the probability of each action in unfinished positions: float64, ``(..., n_actions)``."""
+        """Returns the probability of each action in each position: float64 of shape ``(..., n_actions)``."""
         support = self.support(observation, action_mask)
         return support / support.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True)
 class RandomPolicy(UniformPolicy, is_fixed=True):
-    """Draws uniformly from the legal actions."""
+    """A policy that plays all legal actions with the same probability."""
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """Marks the legal actions."""
+        """Returns the action mask as an int8 array, since the policy can play every legal action."""
         return np.asarray(action_mask).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class TakePolicy(UniformPolicy, is_fixed=True):
-    """Takes ``n`` objects from a heap, which it draws uniformly from the non-empty heaps.
+    """A policy that takes ``n`` objects from a heap, which is drawn uniformly from the non-empty heaps.
 
-    If the heap holds fewer objects, or the rules allow fewer, it takes as many as it can.
+    If the heap has fewer objects, or the rules allow fewer, the policy takes as many as possible.
 
     Args:
         rules: The game.
@@ -54,19 +57,22 @@ class TakePolicy(UniformPolicy, is_fixed=True):
         object.__setattr__(self, "n", checked_integer("n", self.n, minimum=1))
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """Marks one action for each non-empty heap. The mask is ignored."""
-        limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
-        count = np.minimum(self.rules.checked_positions(heaps), limit)
+        """Returns an int8 array, ``(..., n_actions)``: 1 for one action of each non-empty heap, 0 for others.
+
+        The mask is ignored.
+        """
+        count = np.minimum(self.rules.checked_positions(heaps), min(self.n, self.rules.largest_take))
         takes = count[..., self.rules.move_heaps] == self.rules.move_counts
         return np.asarray(takes, dtype=np.int8)
 
 
 @dataclass(frozen=True)
 class ExpertPolicy(UniformPolicy, is_fixed=True):
-    """Plays perfectly: draws a winning action, or any legal action if none wins.
+    """A policy that plays perfectly: it draws uniformly from the actions that win.
 
-    On one heap in normal play with takes of up to 3, it takes ``heap % 4`` objects, or a random number if that is
-    0. :mod:`nim_env.theory` names the sources.
+    If no action wins, it draws uniformly from all legal actions. For example, on one heap in normal play with
+    takes of up to 3, it takes ``heap % 4`` objects, or a random number if that is 0. :mod:`nim_env.theory` names
+    the sources.
 
     Args:
         rules: The game.
@@ -75,6 +81,6 @@ class ExpertPolicy(UniformPolicy, is_fixed=True):
     rules: NimRules
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """Marks the winning actions, or all legal actions if none wins."""
+        """Returns an int8 array, ``(..., n_actions)``: 1 for winning actions or, if none wins, for legal ones."""
         winning = theory.winning_action_mask(self.rules, heaps)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)

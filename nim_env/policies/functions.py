@@ -1,6 +1,7 @@
-"""Policies that call a function.
+"""Policies that call a function to choose the action.
 
-The function takes one position, a batch of positions, a list of heap sizes or, on a board with one heap, its size.
+The function takes one position, a batch of positions, a list of heap sizes or, on a board with one heap, the size
+of the heap.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ _OPTIONAL = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 class FunctionPolicy(PolicyAttributes):
-    """Wraps a function ``(observation, action_mask) -> action`` on one position as a policy.
+    """A policy that plays the action chosen by a function ``(observation, action_mask) -> action``.
 
-    If an answer is not a legal action, the row of probabilities is all zeros, and the :class:`Player` decides what
-    happens. ``illegal_answer`` is the first such answer of the last query, and ``fault`` describes it. ``fault``
-    is ``None`` if all answers were legal.
+    The function is called with one position at a time. If its answer is not a legal action, all probabilities of
+    the position are 0, which a :class:`Player` refuses or counts as a lost game.
+
+    Args:
+        function: The function.
+
+    Attributes:
+        function: The function.
+        illegal_answer: The first answer of the last query that was not a legal action, or ``None``.
+        fault: A description of this answer, or ``None``.
     """
 
     _expected_answer = (
@@ -42,7 +50,7 @@ class FunctionPolicy(PolicyAttributes):
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Gives probability 1 to the function's action in each position: float64 of shape ``(..., n_actions)``."""
+        """Returns a float64 array, ``(..., n_actions)``: 1 for the action of the function, 0 for others."""
         masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
         answers = self.call_function(observations.copy(), masks.copy())
@@ -60,34 +68,40 @@ class FunctionPolicy(PolicyAttributes):
         return probabilities.reshape(np.shape(action_mask))
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """Calls the function for each of ``n`` positions and returns its answers."""
+        """Calls the function once for each of ``n`` positions, and returns the ``n`` answers unchanged."""
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
-        """Converts each answer to an action, or to -1 if that is impossible: int64 of shape ``(n,)``."""
+        """Converts ``n`` answers to actions, int64 of shape ``(n,)``, and answers that are not actions to -1."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
         return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)
 
     def _to_action_or_illegal(self, answer: Any) -> np.int64:
-        """Converts an answer to an action, or to -1 if that is impossible."""
+        """Converts one answer to an action, or to -1 if it is not an action."""
         try:
             return np.int64(self.to_action(answer))
         except (TypeError, ValueError, OverflowError):
             return np.int64(-1)
 
     def to_action(self, answer: Any) -> int:
-        """Converts an answer to an action. Raises TypeError or ValueError if that is impossible."""
+        """Converts one answer to an action. Raises TypeError or ValueError if it is not an action."""
         return checked_integer("action", answer)
 
 
 class BatchedPolicy(FunctionPolicy):
-    """Calls a function ``(observations, action_masks) -> actions`` on batches; see :func:`batched`."""
+    """A policy that calls a function ``(observations, action_masks) -> actions`` on a batch of positions.
+
+    :func:`batched` describes the function.
+    """
 
     _expected_answer = "one legal action, an integer, for each position"
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """Calls the function once, with all positions, and returns its answers."""
+        """Calls the function once for all ``n`` positions, and returns the ``n`` answers.
+
+        Raises InvalidPolicyOutput if the number of answers is not ``n``.
+        """
         answers = self.function(observations, masks)
         if not isinstance(answers, list | tuple):
             answers = np.atleast_1d(answers)
@@ -100,11 +114,11 @@ class BatchedPolicy(FunctionPolicy):
 
 
 def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
-    """Wraps a function on batches as a policy, which calls it once for each batch.
+    """Wraps a function that chooses actions for a batch of positions as a policy.
 
-    The function takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``, and returns
-    ``n`` legal actions. For example, ``batched(lambda observations, masks: masks.argmax(axis=1))`` plays the first
-    legal action everywhere.
+    The function takes observations of shape ``(n, n_heaps)`` and action masks of shape ``(n, n_actions)``, and
+    returns ``n`` legal actions. For example, ``batched(lambda observations, masks: masks.argmax(axis=1))`` plays
+    the first legal action in every position.
     """
     return BatchedPolicy(function)
 
@@ -119,7 +133,7 @@ class MovesPolicy(FunctionPolicy):
         self.rules = rules
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Calls the function for each list of heap sizes and returns its answers."""
+        """Calls the function with the heap sizes of each of ``n`` positions, a list, and returns the answers."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
     def to_action(self, answer: Any) -> int:
@@ -128,16 +142,17 @@ class MovesPolicy(FunctionPolicy):
 
 
 def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
-    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. The first heap is 0.
+    """Wraps a function that chooses a move as a policy.
 
-    For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
-    largest heap.
+    The function takes a list of heap sizes and returns a pair ``(heap, count)``: take ``count`` objects from the
+    heap with the number ``heap``, starting at 0. For example,
+    ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the largest heap.
     """
     return MovesPolicy(rules, choose)
 
 
 class HeapPolicy(FunctionPolicy):
-    """A policy that calls a function from the size of the only heap to a number of objects.
+    """A policy that calls a function from the size of the only heap to the number of objects to take.
 
     If the number is above the heap size, the policy takes what is left.
     """
@@ -149,25 +164,32 @@ class HeapPolicy(FunctionPolicy):
         self.rules = rules
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Calls the function for each heap size. Answers above the heap size are lowered to it."""
+        """Calls the function with the heap size of each of ``n`` positions, and returns the answers.
+
+        A number above the heap size is replaced by the heap size.
+        """
         sizes = observations[:, 0].tolist()
         answers = [self.function(size) for size in sizes]
         return [
-            min(answer, size) if _is_number(answer) else answer
+            min(answer, size) if isinstance(answer, Integral) else answer
             for answer, size in zip(answers, sizes, strict=True)
         ]
 
     def to_action(self, answer: Any) -> int:
-        """Converts a number of objects to an action. Raises TypeError or ValueError if no move takes this many."""
+        """Converts a number of objects to the action that takes this many.
+
+        Raises TypeError or ValueError if there is no such action.
+        """
         return self.rules.action(0, answer)
 
 
 def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
-    """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
+    """Wraps a function from the size of the only heap to a number of objects as a policy.
 
-    The function must have exactly one required argument and no argument with "mask" in its name. As a test it is
-    called with the starting size of the only heap, and it must neither raise an error nor return a pair. If
-    ``function`` is an object with a method ``getMove``, that method is the function.
+    ``function`` can also be an object whose method ``getMove`` is such a function. Returns ``None`` if the board
+    has several heaps, or if the function seems to be of another kind: if it does not have exactly one required
+    argument, if an argument has "mask" in its name, or if it raises an error or returns a pair when it is called
+    with the starting size of the heap.
     """
     function = getattr(function, "getMove", function)
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
@@ -178,10 +200,6 @@ def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
         takes_mask = any("mask" in parameter.name for parameter in parameters)
         if takes_mask or len(required) != 1 or np.ndim(function(rules.heaps[0])) > 0:
             return None
-    except Exception:  # any other function can raise anything
+    except Exception:  # a function of another kind can raise any error
         return None
     return HeapPolicy(rules, function)
-
-
-def _is_number(answer: Any) -> bool:
-    return isinstance(answer, Integral) and not isinstance(answer, bool)

@@ -1,4 +1,4 @@
-"""What functions and environments accept as a policy, and its conversion to a policy or a player."""
+"""What functions and environments accept as a policy, and how they convert it to a policy or a player."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nim_env.policies.base import MixedStrategy, Policy, attributes_of, game_of
+from nim_env.policies.base import Policy, observed_space
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import IllegalAction, Player
 from nim_env.rules import NimRules
 
 PolicyLike: TypeAlias = str | Policy | Callable[..., Any]
-"""A name, an object with ``action_probabilities``, or a callable on one position or on the size of the only
-heap."""
+"""The name of a policy, an object with ``action_probabilities``, or a callable that chooses an action.
+
+:mod:`nim_env.policies` lists the names and the callables."""
 
 
 def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
-    """Returns the :class:`Policy` for a name, a policy or a callable.
+    """Converts a name such as ``"random"``, a policy or a callable to a :class:`Policy` for the game ``rules``.
 
-    Raises an error that mentions ``name`` if the name of the policy is unknown, if the policy was made for another
-    game, or if it is an agent that observes anything but heap sizes.
+    Raises ValueError if no policy has this name, if the policy was made for another game, or if it is an agent
+    that does not observe heap sizes. Raises TypeError for anything that is not a policy. The messages call the
+    policy ``name``.
     """
     if isinstance(policy, str):
         return _named_policy(policy, rules, name)
@@ -34,7 +36,7 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
 
 
 def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
-    """Returns the built-in policy of this name."""
+    """Returns the built-in policy that is called ``policy``. Error messages call the argument ``name``."""
     if policy == "random":
         return RandomPolicy()
     if policy == "expert":
@@ -45,15 +47,17 @@ def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
 
 
 def _check_game(policy: Any, rules: NimRules, name: str) -> None:
-    """Raises ValueError if a policy was made for another game, other actions or other observations."""
-    attributes = attributes_of(policy)
-    game = game_of(policy)
-    if game not in (None, rules):
+    """Raises ValueError if a policy was made for another game, other actions or other observations.
+
+    The message calls the policy ``name``.
+    """
+    game = getattr(policy, "rules", None)
+    if isinstance(game, NimRules) and game != rules:
         raise ValueError(f"{name} was made for {game}, but the game is {rules}")
-    n_actions = getattr(attributes.action_space, "n", rules.n_actions)
+    n_actions = getattr(getattr(policy, "action_space", None), "n", rules.n_actions)
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
-    space = attributes.observation_space
+    space = observed_space(policy)
     full = np.array(rules.heaps)
     if space is not None and not (space.shape == full.shape and full.astype(space.dtype) in space):
         raise ValueError(
@@ -65,10 +69,10 @@ def _check_game(policy: Any, rules: NimRules, name: str) -> None:
 def checked_player(
     policy: PolicyLike, rules: NimRules, *, illegal_action: IllegalAction | None = None, name: str = "policy"
 ) -> Player:
-    """Returns the :class:`Player` of a policy, checked as by :func:`checked_policy`.
+    """Converts a policy to a :class:`Player`: a policy for the game ``rules`` with a rule for illegal actions.
 
-    ``illegal_action=None`` keeps the setting of a Player and means ``"raise"`` for any other policy. Raises
-    ValueError if a Player has another setting than ``illegal_action``.
+    The rule is ``illegal_action``. By default, a Player keeps its rule, and other policies get ``"raise"``. Raises
+    ValueError if a Player has another rule, and the errors of :func:`checked_policy`.
     """
     if isinstance(policy, Player):
         if illegal_action not in (None, policy.illegal_action):
@@ -79,18 +83,15 @@ def checked_player(
 
 
 def as_policy(policy: Any, name: str) -> Policy:
-    """Returns a policy unchanged, and a callable on one position as a :class:`FunctionPolicy`.
+    """Returns a policy unchanged, and wraps a callable ``(observation, action_mask) -> action`` as a policy.
 
-    Raises TypeError for anything else, such as a class or an opponent pool; the message mentions ``name``.
+    Raises TypeError for anything else, such as a class or an :class:`OpponentPool`. The message calls the argument
+    ``name``.
     """
-    if isinstance(policy, MixedStrategy):
-        raise TypeError(
-            f"{name} must be a policy, but {policy!r} draws a policy for each game; mixed_exploitability, "
-            "payoff_matrix, win_probability and play_match take it"
-        )
     if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
         raise TypeError(
             f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, not a "
-            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
+            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy; an OpponentPool "
+            "can be used in mixed_exploitability, payoff_matrix, win_probability and play_match)"
         )
     return policy if isinstance(policy, Policy) else FunctionPolicy(policy)

@@ -1,4 +1,4 @@
-"""Policies as tables, and Q-values as tables."""
+"""Policies and Q-values as tables with a row for each position and a column for each action."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class TabularPolicy(PolicyAttributes, is_fixed=True):
 
     Args:
         rules: The game.
-        probabilities: A row for each position by its index, shape ``(n_positions, n_actions)``. The policy makes a
-            copy, the read-only array ``policy.probabilities``.
+        probabilities: The probability of each action in each position, shape ``(n_positions, n_actions)``. The row
+            of a position is its index, ``rules.index(heaps)``. The policy copies the table into the read-only
+            array ``policy.probabilities``.
     """
 
     def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
@@ -38,7 +39,7 @@ class TabularPolicy(PolicyAttributes, is_fixed=True):
         self.probabilities.flags.writeable = False  # a copied or unpickled array is writeable
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
-        """Returns rows of the table. The mask is ignored."""
+        """Returns the table's row for each position, shape ``(..., n_actions)``. The mask is ignored."""
         rows = np.asarray(self.rules.index(observation), dtype=np.intp)
         return self.probabilities.take(rows, axis=0)  # a copy
 
@@ -50,10 +51,11 @@ def tabulate(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> TabularPolicy:
-    """Copies a policy into a table, which does not change when the policy learns more.
+    """Copies the probabilities of a policy in all positions into a table, and returns the table as a policy.
 
-    The policy is queried and checked in the same way as in :mod:`nim_env.evaluation`. Raises ValueError if the
-    table would have more than 50 million entries.
+    The table has the given ``dtype``. It does not change when the original policy, such as an agent, learns more.
+    The policy is queried and checked in the same way as in :mod:`nim_env.evaluation`, and ``illegal_action`` has
+    the same meaning. Raises ValueError if the table would have more than 50 million entries.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     what = f"positions times actions of {rules}"
@@ -66,11 +68,12 @@ def tabulate(
 
 
 def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """Converts a dictionary ``{(heap sizes, (heap, count)): value}`` to an array that ``diagnose`` accepts.
+    """Converts a dictionary of Q-values to an array for functions such as :func:`nim_env.evaluation.diagnose`.
 
-    The array is float64 of shape ``(n_positions, n_actions)``, with a row for each position by its index. Missing
-    pairs get the value 0, so the dictionary must come from a learner whose values start at 0. Raises ValueError or
-    TypeError if a key is not a position and a move of the game.
+    The keys of the dictionary are pairs of a position and a move, ``(heap sizes, (heap, count))``. The array is
+    float64 of shape ``(n_positions, n_actions)``, and the row of a position is its index, ``rules.index(heaps)``.
+    Missing pairs get the value 0, so the dictionary must come from a learner whose values start at 0. Raises
+    ValueError or TypeError if a key is not a position and a move of the game.
     """
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for key, value in table.items():
@@ -86,10 +89,11 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 
 
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
-    """Returns the policy that plays the legal action with the largest value, the first one if there are several.
+    """Returns the policy that plays the legal action with the largest value in each position.
 
-    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. An action with the
-    value NaN is chosen only if no legal action has a number.
+    ``q_values`` has shape ``(n_positions, n_actions)``, and the row of a position is its index,
+    ``rules.index(heaps)``. If several legal actions have the largest value, the policy plays the first of them. It
+    plays an action with the value NaN only if all legal actions have this value.
     """
     values = np.asarray(q_values, dtype=np.float64)
     expected = rules.n_positions, rules.n_actions

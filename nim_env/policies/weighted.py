@@ -1,24 +1,24 @@
-"""Several policies with weights: a mixture draws one of them at each move, and a pool one for each game."""
+"""Mixtures and pools of policies. A mixture draws one of its policies for each move, a pool one for each game."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_integer
 from nim_env._internal.draws import AliasLists, alias_lists
-from nim_env.policies.base import CompositePolicy, MixedStrategy, Policy
+from nim_env.policies.base import CompositePolicy, Policy
 from nim_env.policies.player import IllegalAction, Player, checked_probabilities
 from nim_env.policies.policy_like import PolicyLike, checked_player, checked_policy
 from nim_env.rules import NimRules
 
 
 class WeightedPolicies:
-    """Policies of a game, each with a weight.
+    """Several policies (the *members*) for the same game, each with a weight of 0 or more.
 
     Args:
         rules: The game.
@@ -42,7 +42,7 @@ class WeightedPolicies:
 
     @property
     def weights(self) -> list[float]:
-        """The weight of each member, 0 or more. You can assign a new list or change this one in place."""
+        """The weight of each member, 0 or more. You can assign a new list or change the list in place."""
         return self._weights
 
     @weights.setter
@@ -56,17 +56,17 @@ class WeightedPolicies:
         Raises ValueError if no weight is positive, for example because there are no members, or if a weight is
         negative or not finite.
         """
-        return _distribution(tuple(self._weights), len(self.policies)).probabilities.copy()
+        return _probabilities(tuple(self._weights), len(self.policies)).copy()
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member with a weight of 0 or more."""
+        """Adds a policy as a member. Its weight must be 0 or more."""
         member = checked_policy(policy, self.rules)
         self._weights += _checked_weights([weight], 1)
         self.policies += (member,)
 
 
 def _checked_weights(weights: Iterable[float], n: int) -> list[float]:
-    """Returns a new list of the weights, which must be ``n`` finite numbers of 0 or more."""
+    """Returns the weights as a new list. Raises ValueError unless they are ``n`` finite numbers of 0 or more."""
     checked = [float(weight) for weight in weights]
     if len(checked) != n or not all(0 <= weight < np.inf for weight in checked):
         wanted = f"one finite number of 0 or more for each of {n} policies"
@@ -75,11 +75,11 @@ def _checked_weights(weights: Iterable[float], n: int) -> list[float]:
 
 
 class MixturePolicy(WeightedPolicies, CompositePolicy):
-    """A weighted mixture of policies: a member is drawn at each move and chooses the action.
+    """A policy that draws one of several policies at each move and plays an action of the drawn policy.
 
-    Its probabilities are the weighted mean of its members' probabilities, so it is a policy itself (in game
-    theory, a behavior strategy). To draw one member for a whole game instead, use :class:`OpponentPool`. For
-    example, an opponent that makes one move in ten at random::
+    The drawn policies are called *members*. The probabilities of the mixture are the weighted mean of the members'
+    probabilities. In game theory, a mixture is a behavior strategy. To draw one member for a whole game instead,
+    use :class:`OpponentPool`. This opponent, for example, makes one move in ten at random::
 
         opponent = MixturePolicy(rules, ["expert", "random"], weights=[0.9, 0.1])
 
@@ -90,7 +90,10 @@ class MixturePolicy(WeightedPolicies, CompositePolicy):
     """
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Returns the weighted mean of the members' probabilities. Members with weight 0 are not queried."""
+        """Returns the weighted mean of the members' probabilities, float64 of shape ``(..., n_actions)``.
+
+        Members with weight 0 are not queried.
+        """
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
         total = np.zeros(mask.shape)
@@ -100,13 +103,13 @@ class MixturePolicy(WeightedPolicies, CompositePolicy):
         return total
 
 
-class OpponentPool(WeightedPolicies, MixedStrategy):
-    """A pool of opponents: one member is drawn for each game and makes all of its moves.
+class OpponentPool(WeightedPolicies):
+    """Several opponents, one of which is drawn for each game and makes all the opponent's moves in this game.
 
-    Pass it as ``opponent`` to the Gymnasium environments. When an episode begins, a member is drawn in proportion
-    to its weight, and ``info["opponent"]`` is its number. You can add members and change weights at any time; this
-    affects episodes that begin later. A game in progress keeps its opponent, even if ``max_size`` has removed it
-    from the pool.
+    Pass a pool as ``opponent`` to the Gymnasium environments. When an episode begins, a member of the pool is
+    drawn in proportion to its weight, and ``info["opponent"]`` is the member's number. You can add members and
+    change weights at any time; this affects episodes that begin later. A game in progress keeps its opponent, even
+    if ``max_size`` has removed this member from the pool.
 
     For example, to train against snapshots of the learner::
 
@@ -115,8 +118,8 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
         ...
         pool.add(tabulate(rules, agent))
 
-    In game theory, a pool is a mixed strategy. It is not a policy, since its next move depends on the member that
-    was drawn, so functions that need a policy refuse it. These functions take a pool:
+    In game theory, a pool is a mixed strategy. It is not a policy, since its moves depend on the member that was
+    drawn. So functions that need a policy refuse a pool, but these functions take one:
     :func:`nim_env.evaluation.mixed_exploitability`, :func:`~nim_env.evaluation.payoff_matrix`,
     :func:`~nim_env.evaluation.win_probability` and :func:`~nim_env.evaluation.play_match`. To draw a member at
     each move instead, use :class:`MixturePolicy`.
@@ -132,8 +135,8 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
     Attributes:
         rules: The game.
         policies: The members, a tuple with the oldest first.
-        numbers: The numbers of the members, a range. Members are numbered from 0 in the order in which they were
-            added, and numbers are never used again. The member with number ``k`` is
+        numbers: The numbers of the members, a range. Members are numbered from 0 in the order in which they are
+            added, and the numbers of removed members are not used again. The member with the number ``k`` is
             ``policies[k - numbers.start]``.
         max_size: The maximum number of members, or ``None``.
 
@@ -156,19 +159,21 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
         self._remove_oldest()
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member with a weight of 0 or more, and removes the oldest if there are more than ``max_size``."""
+        """Adds a policy as a member with a weight of 0 or more.
+
+        If there are then more than ``max_size`` members, the oldest one is removed.
+        """
         super().add(policy, weight)
         self.numbers = range(self.numbers.start, self.numbers.stop + 1)
         self._remove_oldest()
 
     def draw(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Draws members in proportion to their weights.
+        """Draws one member, or ``size`` members, in proportion to their weights.
 
-        Returns an index into ``policies``, or an array of ``size`` indices, int64. For example,
+        Returns the index of the member in ``policies``, or an int64 array of ``size`` indices. For example,
         ``pool.policies[pool.draw(generator)]`` is the opponent of one game.
         """
-        distribution = _distribution(tuple(self._weights), len(self.policies))
-        return distribution.members.draw_from_one(generator.random(size))
+        return _alias_list(tuple(self._weights), len(self.policies)).draw(0, generator.random(size))
 
     def _remove_oldest(self) -> None:
         n_removed = 0 if self.max_size is None else max(0, len(self.policies) - self.max_size)
@@ -177,26 +182,24 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
         del self._weights[:n_removed]
 
 
-class _Distribution(NamedTuple):
-    """The probabilities of members, and a single list in :class:`AliasLists` from which members are drawn fast."""
-
-    probabilities: NDArray[np.float64]
-    members: AliasLists
-
-
 @lru_cache
-def _distribution(weights: tuple[float, ...], n: int) -> _Distribution:
-    """Returns the distribution over ``n`` members with these weights."""
+def _probabilities(weights: tuple[float, ...], n: int) -> NDArray[np.float64]:
+    """Returns the weights divided by their sum, after checking that they are valid weights of ``n`` policies."""
     checked = _checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"at least one member must have a positive weight; got weights={checked}")
-    scaled = np.array(checked) / max(checked)  # with a finite sum
-    probabilities = scaled / scaled.sum()
-    return _Distribution(probabilities, alias_lists(probabilities[None]))
+    scaled = np.array(checked) / max(checked)  # so the sum is finite
+    return scaled / scaled.sum()
+
+
+@lru_cache
+def _alias_list(weights: tuple[float, ...], n: int) -> AliasLists:
+    """Returns a list for drawing indices of ``n`` policies in proportion to their weights, in constant time."""
+    return alias_lists(_probabilities(weights, n)[None])
 
 
 def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool:
-    """Returns the pool. Raises ValueError if it was made for another game."""
+    """Returns ``pool``. Raises ValueError if it was made for another game; the message calls the pool ``name``."""
     if pool.rules != rules:
         raise ValueError(f"{name} was made for {pool.rules}, but the game is {rules}")
     return pool
@@ -209,16 +212,18 @@ def weighted_players(
     illegal_action: IllegalAction | None = None,
     name: str = "policy",
 ) -> tuple[list[Player], NDArray[np.float64]]:
-    """Returns a list of players and the probability of each: the members of a pool, or the only policy.
+    """Converts a pool to a list of players and an array with the probability of each of them.
 
-    Members with weight 0 are left out. The probability of a single policy is 1.
+    The players are the members of the pool, except for those with weight 0. A policy that is not a pool becomes a
+    single player with the probability 1. The other arguments are those of :func:`checked_player`.
     """
     if not isinstance(policy, OpponentPool):
         return [checked_player(policy, rules, illegal_action=illegal_action, name=name)], np.ones(1)
     pool = checked_pool(policy, rules, name)
-    members = [
-        (checked_player(member, rules, illegal_action=illegal_action, name=f"{name}.policies[{i}]"), probability)
-        for i, (member, probability) in enumerate(zip(pool.policies, pool.probabilities, strict=True))
-        if probability
+    probabilities = pool.probabilities
+    drawn = probabilities.nonzero()[0]
+    players = [
+        checked_player(pool.policies[i], rules, illegal_action=illegal_action, name=f"{name}.policies[{i}]")
+        for i in drawn.tolist()
     ]
-    return [player for player, _ in members], np.array([probability for _, probability in members])
+    return players, probabilities[drawn]

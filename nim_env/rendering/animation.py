@@ -1,4 +1,4 @@
-"""Games as animated GIF files."""
+"""Functions that record a game as an animated GIF file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pettingzoo import AECEnv
 
 from nim_env.encodings import checked_encoding
 from nim_env.policies import PolicyLike, checked_player, sample
-from nim_env.rendering.pixels import check_installed
+from nim_env.rendering.display import check_installed
 
 
 def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArray[np.uint8]]:
-    """Plays one game and returns its pictures: one after the reset and one after each step.
+    """Plays one game in an environment and returns its pictures: one after the reset and one after each step.
 
     For example::
 
@@ -26,11 +26,12 @@ def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArr
     Args:
         env: A Gymnasium or PettingZoo environment of Nim with ``render_mode="rgb_array"`` and heap sizes as
             observations.
-        policy: The policy that makes the moves. In self-play and in PettingZoo it makes the moves of both players.
+        policy: The policy that chooses the actions. In self-play and in PettingZoo's environment it chooses them
+            for both players.
         seed: The seed of the game and of the policy's moves.
 
     Returns:
-        The pictures, RGB values, each uint8 of shape ``(400, 600, 3)``.
+        The pictures. Each consists of RGB values, uint8 of shape ``(400, 600, 3)``.
 
     Raises:
         ValueError: If ``env`` has another render mode or another observation.
@@ -66,7 +67,7 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], sec
 
     Args:
         frames: The pictures, RGB values of shape ``(height, width, 3)``.
-        path: The file.
+        path: The file to write.
         seconds: The time for which each picture is shown. The last one is shown three times as long.
     """
     check_installed("PIL", "save_gif")

@@ -28,7 +28,7 @@ DARK_COLORS = {
     "line": "#343945",
     "page": "#14161c",
 }
-"""The same colors for the dark color scheme."""
+"""The colors of the same things in the dark color scheme."""
 
 FONT = "system-ui, sans-serif"
 """The font of the text in SVG pictures."""

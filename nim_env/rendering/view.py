@@ -1,4 +1,4 @@
-"""A game as people see it: who is to move, what happened last, and the heaps as text."""
+"""What a picture of a game shows: the heaps, the last moves, and the texts for people who watch."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ import numpy as np
 
 from nim_env.rules import NimRules, heap_name
 
-MAX_BLOCKS = 50  # larger heaps are not shown block by block
+MAX_BLOCKS = 50
+"""The size of the largest heap that is shown block by block."""
+
+FRAMES_PER_SECOND = 2
+"""The number of pictures per second in the window of the render mode ``"human"``."""
 
 
 class Move(NamedTuple):
-    """A move of a player, 0 or 1, with the heap sizes before and after it."""
+    """A move in a game.
+
+    Attributes:
+        player: The player who has made the move, 0 or 1.
+        before: The heap sizes before the move.
+        after: The heap sizes after the move.
+    """
 
     player: int
     before: Sequence[int]
@@ -26,9 +36,9 @@ class View(NamedTuple):
 
     Attributes:
         heaps: The heap sizes.
-        rules: The game.
+        rules: The rules of the game.
         names: The names of player 0 and player 1.
-        player: The player to move, 0 or 1. In a finished game, the winner.
+        player: The player to move, 0 or 1, or the winner if the game is over.
         is_over: Whether the game is over.
         moves: The moves since the agent's last observation, in their order.
     """
@@ -42,7 +52,7 @@ class View(NamedTuple):
 
     @property
     def status(self) -> str:
-        """The player to move, or the winner. If the game ended by an illegal action, the text says so."""
+        """A text that names the player to move, or the winner and whether an illegal action ended the game."""
         if not self.is_over:
             return f"{self.names[self.player]} to move"
         reason = f": {self.names[1 - self.player]}'s move was illegal" if any(self.heaps) else ""
@@ -50,7 +60,7 @@ class View(NamedTuple):
 
     @property
     def last_moves(self) -> str:
-        """The last moves in words."""
+        """A text that describes the last moves, such as "Agent took 2 from A, Opponent took 1 from C"."""
         moves = []
         for player, before, after in self.moves:
             counts = np.subtract(before, after)
@@ -59,15 +69,15 @@ class View(NamedTuple):
 
     @property
     def goal(self) -> str:
-        """The goal of the game, and the number of blocks that one move can take if there is a limit."""
+        """A text that explains who wins and, if the number is limited, how many blocks a move can take."""
         limit = "" if self.rules.max_take is None else f"At most {self.rules.max_take:,} in one move. "
         return f"{limit}The player who takes the last block {'loses' if self.rules.misere else 'wins'}."
 
 
 def bars(left: int, size: int) -> str:
-    """Returns a bar for each block of a heap and a dot for each block taken.
+    """Returns a heap as text: a bar for each of the ``left`` blocks that are left, and a dot for each block taken.
 
-    The text is empty if the heap started with more than 50 blocks.
+    ``size`` is the number of blocks at the start. If it is above 50, the text is empty.
     """
     return " ".join("|" * left + "·" * (size - left)) if size <= MAX_BLOCKS else ""
 
@@ -80,16 +90,18 @@ def view_of(
     mover_won: bool,
     last_positions: Sequence[Sequence[int]] = (),
 ) -> View:
-    """Returns the view of a game in an environment.
+    """Describes a game in an environment as a :class:`View`, from which a picture can be drawn.
 
     Args:
-        rules: The game.
+        rules: The rules of the game.
         heaps: The heap sizes.
         to_play: The player to move, 0 or 1, or ``None`` if the agent plays against an opponent.
         is_over: Whether the game is over.
-        mover_won: Whether the mover has won: the agent or, with two players, the one who moved last.
-        last_positions: The heap sizes before the mover's last move. If the opponent has replied, the heap sizes
-            between the move and the reply follow. A move that changed no heap is left out of the view.
+        mover_won: Whether the agent has won or, if ``to_play`` is not ``None``, whether the player who moved last
+            has won.
+        last_positions: The heap sizes before the last move of the agent or, if ``to_play`` is not ``None``, before
+            the last move. If the opponent has replied, the heap sizes before the reply follow. A move that changed
+            no heap is left out of the view.
 
     Returns:
         The view.
@@ -103,7 +115,10 @@ def view_of(
 
 
 def as_text(view: View) -> str:
-    """Returns a line for each heap, with bars for blocks and dots for taken blocks, and a line for the status."""
+    """Returns a game as text: a line for each heap, and a line that says who is to move or has won.
+
+    A heap is shown as bars for the blocks that are left and dots for the blocks that were taken.
+    """
     sizes = view.rules.heaps
     names = [heap_name(heap) for heap in range(len(sizes))]
     name_width, size_width = len(names[-1]), len(str(max(sizes)))

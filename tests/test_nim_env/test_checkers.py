@@ -8,14 +8,15 @@ from expected_warnings import expected_of_pettingzoo
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
 
-from nim_env import NimRules, rendering
+from nim_env import NimRules
+from nim_env.rendering import pixels
 
 
 @pytest.fixture(autouse=True)
 def fast_window(monkeypatch):
     """Gymnasium's checker opens a window. This one exists only in memory, and its frames take no time."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr(rendering, "FRAMES_PER_SECOND", 0)
+    monkeypatch.setattr(pixels, "FRAMES_PER_SECOND", 0)
 
 
 @pytest.mark.parametrize("configuration", [*GYM.values(), {"render_mode": "rgb_array"}], ids=[*GYM, "pixels"])

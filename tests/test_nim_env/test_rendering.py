@@ -17,9 +17,10 @@ from pettingzoo.test import render_test
 from PIL import Image
 from scipy.ndimage import label
 
-from nim_env import NimEnv, NimRules, aec_env, rendering
-from nim_env.rendering import Move, View, as_pixels, as_text
+from nim_env import NimEnv, NimRules, aec_env
+from nim_env.rendering import Move, View, as_text, pixels
 from nim_env.rendering.animation import animate, save_gif
+from nim_env.rendering.pixels import as_pixels
 from nim_env.rules import heap_name
 
 HEAPS = slice(80, 354)  # the rows of a frame between the texts and the names of the heaps
@@ -182,7 +183,7 @@ def test_vector_environments_write_what_single_ones_write(arguments):
 def window(monkeypatch):
     """Provides a display in memory that shows frames without waiting."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr(rendering, "FRAMES_PER_SECOND", 0)
+    monkeypatch.setattr(pixels, "FRAMES_PER_SECOND", 0)
     yield lambda: pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
     pygame.display.quit()
 
@@ -252,7 +253,7 @@ MAKERS = {  # Gymnasium's checker would warn about views
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_animate_plays_one_game_of_the_policy(make, monkeypatch):
     """Each frame follows from the previous one by moves, and the policy makes all moves that it should make."""
-    monkeypatch.setattr(rendering.display, "as_pixels", lambda view: view)  # frames are views
+    monkeypatch.setattr(pixels, "as_pixels", lambda view: view)  # frames are views
     for seed, misere in itertools.product(range(3), (True, False)):
         env = make(heaps=(3, 4), misere=misere)
         film = animate(env, first_legal, seed)
