@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
 ]
 
-PAGE = Path(__file__).parents[2] / "docs" / "experiments" / "large_boards.md"
+PAGE = Path(__file__).parents[2] / "docs" / "experiments" / "scaling_out.md"
 
 
 def test_the_sweep_of_the_documentation_is_resumed_after_a_crash():
