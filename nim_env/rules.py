@@ -156,7 +156,7 @@ class NimRules:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of an array with one element per position: for each heap, its starting size plus 1.
+        """The starting size of each heap plus 1, which is the shape of an array with one element per position.
 
         For example, ``np.zeros(rules.shape)[1, 2]`` is the element for the position ``(1, 2)``.
         """
