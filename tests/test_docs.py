@@ -97,7 +97,7 @@ def test_the_figures_of_the_public_programs_are_those_of_the_table():
         r"Of the (\d+) solutions that run, (\d+) have .* finds (\d+) of these .* the (\d+) correct", study
     )
     assert [*map(int, said.groups())] == counts
-    said = re.search(r"Of (\d+) public solutions .*?, (\d+) have a fault; it \[finds (\d+) of", readme)
+    said = re.search(r"Of (\d+) public solutions .*?, (\d+) have a fault\. The command \[finds (\d+) of", readme)
     assert [*map(int, said.groups())] == counts[:3]
     results = collections.Counter((row["truth"], row["result"]) for row in running)
     shown = [*map(int, re.findall(r"\| (\d+) ", study.partition("## What is wrong")[0]))]
