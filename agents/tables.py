@@ -82,15 +82,15 @@ class Table:
     def row(self, observation: Any, *, add: bool = True) -> int:
         """Returns the row of one observation, as an index into ``values``.
 
-        If the observation is new to a hash table, it gets a row. With ``add=False`` it does not, and the result is
-        -1, which is the index of a row of zeros.
+        If the observation is new to a hash table, the table gets a row for it. With ``add=False`` it does not, and
+        the result is -1, the index of a row of zeros.
 
-        Raises TypeError or ValueError if the observation is not in the space. For a space that is not discrete,
-        only the kind of its numbers and its shape are checked.
+        Raises TypeError or ValueError if the observation is not in the space. If the space is not discrete, only
+        the kind of the observation's numbers and its shape are checked.
         """
-        array = observation
-        if type(array) is not np.ndarray or array.dtype is not self._dtype or array.shape != self._shape:
-            array = np.asarray(observation).astype(self._dtype, casting="same_kind")
+        array = np.asarray(observation)
+        if array.dtype is not self._dtype or array.shape != self._shape:
+            array = array.astype(self._dtype, casting="same_kind")
             if array.shape != self._shape:
                 raise self._not_in_space(observation)
         key = (array + 0.0 if self._is_float else array).tobytes()  # + 0.0 turns -0.0 into 0.0
@@ -104,7 +104,7 @@ class Table:
     def rows(self, observations: Any, *, add: bool = True) -> NDArray[np.intp]:
         """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
 
-        This is :meth:`row` for many observations. To read values only, pass ``add=False``.
+        It does for many observations what :meth:`row` does for one.
         """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
@@ -120,9 +120,9 @@ class Table:
             raise self._not_in_space(observations) from None
 
     def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.intp]:
-        """Returns the row that each observation in ``batch``, shape ``(n, n_components)``, has in a hash table.
+        """Returns the row of each observation in a hash table. ``batch`` has the shape ``(n, n_components)``.
 
-        With ``add``, new observations get a row. Otherwise their result is -1.
+        With ``add``, the table gets a row for each new observation. Otherwise the result for it is -1.
         """
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
         if self._is_float:

@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns an action for each environment, which is the lowest one if the step will only start an episode."""
+    """Returns an action for each environment, which is the lowest one if its step will only start an episode."""
     actions = np.full(len(has_acted), agent.first_action, np.int64)
     envs = has_acted.nonzero()[0]
     if envs.size:
@@ -119,7 +119,7 @@ def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """Returns copies of the observations, the masks and the players to move.
+    """Returns copies of what a vector environment has returned: the observations, the masks, who is to move.
 
     Without masks all actions are legal, and without ``"to_play"`` player 0 is to move.
     """

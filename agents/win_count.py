@@ -117,7 +117,7 @@ class WinCountAgent(TabularAgent):
         The legal alternatives to an action come from the mask that :meth:`act` last received with the same
         observation. If it received no mask, all actions count as legal.
         """
-        column = self.checked_action(action, "update") - self.first_action
+        column = self.checked_action(action) - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), column))

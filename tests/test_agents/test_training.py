@@ -276,7 +276,7 @@ def test_an_action_outside_the_space(make):
     env = make()
     agent = agent_for(env, Constant)
     for agent.answer, error in ((16, ValueError), (-1, ValueError), (1.0, TypeError), (None, TypeError)):
-        with pytest.raises(error, match=rf"Constant\.act .*{agent.answer}"):
+        with pytest.raises(error, match=rf"Constant's action .*{agent.answer}"):
             agents.train(agent, env, 1, seed=0)
 
 
