@@ -18,8 +18,8 @@ from nim_env.rules import NimRules
 def masked_dict(env: Any) -> Any:
     """Wraps an environment so that its observations are ``{"observations": ..., "action_mask": ...}``, float32.
 
-    RLlib's action masking needs this form. ``observations`` is the observation of the wrapped environment.
-    ``action_mask`` has shape ``(n_actions,)``. For a finished game it is the same as in the wrapped environment.
+    RLlib's action masking needs this form. ``observations`` is the observation of the wrapped environment, and
+    ``action_mask`` is its mask, shape ``(n_actions,)``.
 
     Args:
         env: A Gymnasium or PettingZoo environment of Nim, with any encoding.

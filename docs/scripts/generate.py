@@ -87,7 +87,6 @@ ROUTES = {
         "nim_env.board.Board.states_after_reply",
         "nim_env.board.TabulatedBoard",
         "nim_env.envs._results.Observations.of",
-        "nim_env.envs._opponents.GameOpponents.reply",
         "nim_env.envs._opponents.GameOpponents.with_new_opponents",
         "nim_env.envs._opponents.Roster.draw_replies",
         "nim_env.envs._replies.Replies.draw_batch",

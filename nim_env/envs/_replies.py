@@ -3,9 +3,9 @@
 The *state* of a game is a number (:mod:`nim_env.board`). A *reply* is the opponent's move after a move of the
 agent. It changes the state of the game.
 
-A policy is called *fixed* if it always gives the same answer to a position: a built-in policy, a table, or a
-mixture of these. The replies of a fixed policy are drawn from lists that are made once. Any other policy is
-queried at each move.
+A policy is called *fixed* if it always gives the same answer to a position, as a built-in policy or a table does.
+The replies of a fixed policy are drawn from lists that are made once. The lists of a mixture of fixed policies are
+made again when its members or weights have changed. Any other policy is queried at each move.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ class Replies:
             raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws and returns the state in which the agent makes its first move in a single game."""
+        """Draws the state in which the agent makes its first move in a single game.
+
+        ``results`` has the heap sizes and the action mask of each state.
+        """
         if start == "random_position":
             return int(self.board.sample_indices(generator))
         if start == "opponent" or (start == "random_player" and generator.random() < 0.5):
@@ -57,11 +60,12 @@ class Replies:
     def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
         """Draws a reply in a single game, and returns the state after it.
 
-        In the state ``new_game`` the reply is an opening move.
+        In the state ``new_game`` the reply is an opening move. ``results`` has the heap sizes and the action mask
+        of each state.
         """
         result = results[state]
-        weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
-        return int(self._distribution.draw(np.int64(state), weights, generator.random()))
+        uniform = generator.random()
+        return int(self._distribution.draw(np.int64(state), uniform, result.heaps, result.action_mask))
 
     def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
         """Draws a reply in each of many games, and returns the states after the replies, shape ``(n,)``.
@@ -84,16 +88,16 @@ class Replies:
             moving = is_moving.nonzero()[0]
             for part in chunks(len(moving), board.rules.n_actions):
                 games = moving[part]
-                weights = self._distribution.weights(states[games])
-                after[games] = self._distribution.draw(states[games], weights, uniforms[games])
+                after[games] = self._distribution.draw(states[games], uniforms[games])
         return after
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, drawn from lists. In self-play they change no game in progress.
+    """The replies of a fixed policy, drawn from lists.
 
     On a board that is too large for tables, the lists of all states would be too large as well. So a vector
-    environment on such a board queries the policy at each move.
+    environment on such a board queries the policy at each move. In self-play, in which there is no policy, the
+    list of a game in progress has only its present state.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
@@ -153,7 +157,7 @@ def members_and_weights(policy: Policy | OpponentPool | None) -> tuple[tuple[Any
 
 
 def is_fixed(policy: Any) -> bool:
-    """Returns whether a policy always gives the same answer. False for a mixture, since its members can change."""
+    """Returns whether a policy always gives the same answers. A mixture does not, since its members can change."""
     return policy is None or (isinstance(policy, PolicyAttributes) and policy.is_fixed)
 
 

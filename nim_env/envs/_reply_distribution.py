@@ -62,11 +62,11 @@ class ReplyDistribution:
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
         self.board = board
-        self.policy = policy
+        self.policy: Any = policy
         self.is_opening = np.array(board.rules.offsets) != board.full_heaps
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
-        """Returns weights in proportion to the probabilities of the actions, shape ``(..., n_actions)``.
+        """Returns weights in proportion to the probabilities of the replies, shape ``(..., n_actions)``.
 
         The heap sizes and the action masks of the states are computed if they are not given.
         """
@@ -75,16 +75,16 @@ class ReplyDistribution:
         if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
             weights: NDArray[Any] = self.policy.support(heaps, masks)
         else:
-            assert self.policy is not None
             weights = Player(self.policy, "raise").query(heaps, masks).probabilities
-        is_new = states == self.board.new_game
-        if not is_new.any():
-            return weights
-        is_possible = self.is_opening | ~is_new[..., None]
-        return weights * is_possible.view(np.int8)
+        weights[states == self.board.new_game] *= self.is_opening
+        return weights
 
-    def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
-        """Draws a reply in each state, in proportion to the weights, and returns the states after the replies."""
+    def draw(self, states: Any, uniforms: Any, heaps: Any = None, masks: Any = None) -> Any:
+        """Draws a reply in each state with the random numbers ``uniforms``, and returns the states after it.
+
+        The other arguments are the same as for :meth:`weights`.
+        """
+        weights = self.weights(states, heaps, masks)
         if not weights.any(axis=-1).all():
             raise self.no_opening()
         actions = draw_uniformly(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
@@ -110,9 +110,10 @@ class ReplyLists:
         self._by_start: dict[Start, AliasLists] = {}
 
     def of_state(self, state: int) -> ReplyList:
-        """Returns the list of one state. On a small board, the lists of all states are made at once.
+        """Returns the list of the states that can follow ``state``, each after another reply of the opponent.
 
-        Raises ValueError if the list is empty: the opponent has no opening move.
+        On a small board, the lists of all states are made at the first call. Raises ValueError if the list is
+        empty: the opponent has no opening move.
         """
         board = self._board
         if board.rules.n_pairs <= limits.PREPARED_REPLIES:
@@ -129,16 +130,15 @@ class ReplyLists:
     def for_start(self, start: Start) -> AliasLists:
         """Returns the lists of all states, for episodes with this start.
 
-        The list of ``new_game`` has the states in which such an episode can begin. Raises ValueError if it is
-        empty: the opponent has no opening move.
+        The list of the state ``new_game`` has the states in which such an episode can begin. Raises ValueError if
+        this list is empty: the opponent has no opening move.
         """
-        lists = self._by_start.get(start)
-        if lists is None:
+        if start not in self._by_start:
             index = start_index(self._board, start)
             if not self.all_lists.counts[index]:
                 raise self._distribution.no_opening()
-            lists = self._by_start[start] = self.all_lists.with_list_replaced(self._board.new_game, index)
-        return lists
+            self._by_start[start] = self.all_lists.with_list_replaced(self._board.new_game, index)
+        return self._by_start[start]
 
     @cached_property
     def all_lists(self) -> AliasLists:

@@ -18,7 +18,7 @@ from nim_env.rendering import Display, view_of
 
 
 class SingleGame:
-    """The game of an environment: its board, its current state, and how it is rendered.
+    """The base class of the environments with a single game. It holds the board and the game, and renders it.
 
     Args:
         config: The arguments of the environment.
@@ -48,17 +48,25 @@ class SingleGame:
         return self._current
 
     def _state_of_start(self, heaps: Any) -> int | None:
-        """Returns the state in which a game starts from ``options["heaps"]``, or ``None`` without this option."""
+        """Returns the state of the position ``heaps``, an option of ``reset``; ``None`` without this option."""
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:
-        """Returns the state after an illegal action, or raises InvalidAction, depending on ``illegal_action``."""
+        """Returns the state after an illegal action, or raises InvalidAction if ``illegal_action="raise"``.
+
+        ``result`` belongs to the position in which the action was chosen.
+        """
         if self._config.illegal_action == "raise":
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
         return self._board.states_after_illegal(result.state)
 
     def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
-        """Renders the game. ``last_states`` are the last positions of :func:`nim_env.rendering.view_of`."""
+        """Renders the current position in the mode ``render_mode``.
+
+        ``to_play`` is the player to move, 0 or 1, or ``None`` if there is an opponent. ``last_states`` are the
+        states before and after the last move of the agent. In PettingZoo's environment they are only the one
+        before the last move.
+        """
         result = self._current_result()
         last_heaps = [self._results[state].heaps.tolist() for state in last_states]
         view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)

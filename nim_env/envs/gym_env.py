@@ -244,15 +244,18 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         docstring of the class describes ``options``.
         """
         options = options or {}
-        episode = self._config.for_episode(options, ("heaps", "first_player"))
-        start = self._state_of_start(options.get("heaps"))
-        self._sampler.refresh_for_episode(episode.start)
+        start = self._config.start_of_episode(options, ("heaps", "first_player"))
+        state = self._state_of_start(options.get("heaps"))
+        self._sampler.refresh(start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponent = self._sampler.opponents[self._sampler.draw(generator)]
-        state = opponent.replies.draw_start(episode.start, self._results, generator) if start is None else start
-        before = self._board.full_heaps if start is None and not episode.random_start else state
+        if state is None:
+            state = opponent.replies.draw_start(start, self._results, generator)
+            before = state if start == "random_position" else self._board.full_heaps
+        else:
+            before = state
         self._replies = opponent.replies
         self._member_number = opponent.member_number
         self._current = result = self._results[state]

@@ -19,7 +19,7 @@ from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
 from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_start_states
-from nim_env.envs._opponents import GameOpponents, OpponentSampler, Roster
+from nim_env.envs._opponents import GameOpponents, Indices, OpponentSampler, Roster
 from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
@@ -216,15 +216,14 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if not isinstance(seed, int | None):
             raise TypeError(f"seed must be one int, which determines all {self.num_envs} games; got {seed!r}")
         options = options or {}
-        episode = self._config.for_episode(options, ("heaps", "first_player", "reset_mask"))
+        start = self._config.start_of_episode(options, ("heaps", "first_player", "reset_mask"))
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
-        envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
-        starts = None if heaps is None else checked_start_states(heaps, self.rules, reset_mask)
-        self._sampler.refresh_for_episode(episode.start)
+        first_states = None if heaps is None else checked_start_states(heaps, self.rules, reset_mask)
+        self._sampler.refresh(start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
-        self._restart(games, envs, episode.start, starts)
+        self._restart(games, np.flatnonzero(reset_mask), start, first_states)
         self._games = games
         return self._observations.of(games.states), self._get_infos(games, reset_mask)
 
@@ -240,9 +239,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
         states = self._agent_step(before, actions)
-        opponents = before.opponents
+        opponents, start, generator = before.opponents, self._config.start, self.np_random
+        if opponents.roster.only_replies is None and before.is_over.any():
+            opponents = opponents.with_new_opponents(before.is_over.nonzero()[0], self._sampler, start, generator)
         if self._is_stochastic:
-            states, opponents = opponents.reply(states, self._sampler, self._config.start, self.np_random)
+            states = opponents.roster.draw_replies(states, opponents.indices, start, generator)
         rewards = self.board.rewards(states)
         terminated = self.board.is_over(states)
         elapsed_steps = before.elapsed_steps
@@ -275,10 +276,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
-    def _restart(
-        self, games: _Games, indices: NDArray[np.intp], start: Start, first_states: States | None = None
-    ) -> None:
-        """Starts episodes in the games ``indices``, in ``first_states`` or, without them, as ``start`` says."""
+    def _restart(self, games: _Games, indices: Indices, start: Start, first_states: States | None = None) -> None:
+        """Starts episodes in the games ``indices``. Without ``first_states``, ``start`` says how they begin."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.with_new_opponents(indices, self._sampler, start, generator)
         if first_states is None:
@@ -346,23 +345,20 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the infos of all games. The keys with an underscore show for which games they are new."""
+        """Returns the infos of all games. The values of the keys with an underscore are copies of ``is_new``."""
         infos = {
             "action_mask": self.board.masks(games.states),
-            "_action_mask": is_new.copy(),
             "illegal_action": self.board.is_illegal(games.states),
-            "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
-            infos["_to_play"] = is_new.copy()
-        roster = games.opponents.roster
-        if roster.has_members:
-            members = roster.member_numbers.take(games.opponents.indices)
+        for name in list(infos):
+            infos[f"_{name}"] = is_new.copy()
+        if games.opponents.roster.has_members:
+            members = games.opponents.roster.member_numbers.take(games.opponents.indices)
             is_member = is_new & (members >= 0)
-            if not roster.former or is_member.any():  # without former opponents, all are members
-                infos["opponent"] = members
-                infos["_opponent"] = is_member
+            if not games.opponents.roster.former or is_member.any():  # without former ones, all are members
+                infos |= {"opponent": members, "_opponent": is_member}
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
@@ -374,9 +370,5 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos = self._get_infos(games, games.is_over)
         for name in infos.keys() & {"action_mask", "to_play", "opponent"}:
             infos[name][~games.is_over] = 0
-        return {
-            "final_obs": observations,
-            "_final_obs": games.is_over.copy(),
-            "final_info": infos,
-            "_final_info": games.is_over.copy(),
-        }
+        is_new = {"_final_obs": games.is_over.copy(), "_final_info": games.is_over.copy()}
+        return {"final_obs": observations, "final_info": infos, **is_new}
