@@ -204,7 +204,7 @@ class Agent(ABC):
             self.update(*transition)
 
     def checked_action(self, action: Any) -> int:
-        """Returns an action as an int, after checking that it is an integer (TypeError) in range (ValueError)."""
+        """Returns an action as an int. Raises TypeError or ValueError if it is not in ``action_space``."""
         if type(action) is int and 0 <= action - self.first_action < self.n_actions:
             return action
         is_integer = np.asarray(action).dtype.kind in "iu"

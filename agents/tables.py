@@ -19,7 +19,7 @@ INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when i
 
 
 def component_sizes(space: Space[Any]) -> NDArray[np.integer] | None:
-    """Returns how many values each component of a discrete space can have, and ``None`` for any other space."""
+    """Returns how many values each component of a discrete space can have, or ``None`` for any other space."""
     if isinstance(space, spaces.Discrete):
         return np.array([space.n])
     if isinstance(space, spaces.MultiDiscrete):

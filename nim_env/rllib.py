@@ -64,7 +64,10 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
 
 
 def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
-    """Returns the space of :func:`masked_dict`: float32 boxes, ``"observations"`` with the bounds of ``space``."""
+    """Returns the observation space after :func:`masked_dict`: a dictionary of two float32 boxes.
+
+    The box of ``"observations"`` has the bounds of ``space``, the observation space before.
+    """
     low, high = np.array(-np.inf), np.array(np.inf)
     if isinstance(space, Box):
         low, high = space.low, space.high

@@ -22,8 +22,9 @@ Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The wording of a prompt. ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
 ``"numbers"`` tells the same game as a story about numbers."""
 Judgment: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
-"""The verdict on an answer. If it has no legal move, it is ``"no_move"`` or ``"illegal"``. In a winning position a
-legal move is ``"winning"`` or a ``"mistake"``. In a losing position it is ``"lost"``, since every move loses."""
+"""The verdict on an answer. An answer without a move is ``"no_move"``, and an illegal move is ``"illegal"``. In a
+winning position a legal move is ``"winning"`` or a ``"mistake"``. In a losing position it is ``"lost"``, since
+every move loses."""
 
 _MAX_HEAPS = 26
 _PROMPTS = {

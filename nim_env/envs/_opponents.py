@@ -60,8 +60,8 @@ class OpponentSampler:
     def refresh(self, start: Start) -> None:
         """Updates :attr:`opponents` from the pool, and checks that each of them can play games with this start.
 
-        Raises ValueError if an opponent is a table with an invalid row. Also if an opponent can move first, but
-        each of its opening moves would end the game.
+        Raises ValueError if an opponent is a table with an invalid row, or if an opponent can move first but each
+        of its opening moves would end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
         if self._refreshed_for == (numbers, start):

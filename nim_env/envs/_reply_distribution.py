@@ -142,7 +142,7 @@ class ReplyLists:
 
     @cached_property
     def all_lists(self) -> AliasLists:
-        """The lists of all states, then a list for each start: the states in which its episodes can begin."""
+        """The lists of all states, then one list for each start, with the states in which episodes can begin."""
         board = self._board
         moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
@@ -156,7 +156,7 @@ class ReplyLists:
         return concatenated([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
-        """Returns a list for each of ``states``, which has the states after the possible replies."""
+        """Returns one list for each of ``states``, with the states after the possible replies."""
         if self._distribution.policy is None:
             return _unchanged(states)
         after = self._board.states_after_reply
@@ -170,5 +170,5 @@ def start_index(board: Board, start: Start) -> int:
 
 
 def _unchanged(states: States) -> AliasLists:
-    """Returns a list for each of ``states``, whose only item is the state itself."""
+    """Returns one list for each of ``states``. Its only item is the state itself."""
     return AliasLists(np.ones_like(states), states)

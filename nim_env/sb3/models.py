@@ -163,7 +163,7 @@ class ModelPolicy(PolicyAttributes):
     def snapshot(self) -> Policy:
         """Returns a copy of the policy that later training does not change.
 
-        The copy is a table. In large games it is a network.
+        In a small game the copy is a table of probabilities, and in a large game it has a copy of the network.
         """
         if self.rules.n_pairs <= limits.SNAPSHOT_PAIRS:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
