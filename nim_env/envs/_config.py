@@ -68,7 +68,7 @@ class EnvConfig:
 
     @cached_property
     def start(self) -> Start:
-        """How episodes begin: one of the four starts that :mod:`nim_env.envs._reply_distribution` describes."""
+        """How episodes begin: who moves first, or ``"random_position"`` if they start from random positions."""
         if self.random_start:
             return "random_position"
         return "random_player" if self.first_player == "random" else self.first_player or "agent"
@@ -100,10 +100,10 @@ class EnvConfig:
 
 
 def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Checks the option ``heaps`` of ``reset``, and returns the states (:mod:`nim_env.board`) of these positions.
+    """Checks the option ``heaps`` of ``reset``, and returns the number of each position: its index in the rules.
 
     ``heaps`` holds one position for all games, or one for each game. ``is_reset`` marks the games that are reset,
-    and the result, int64, has the state of each of them. Raises ValueError if ``heaps`` has the wrong shape, or if
+    and the result, int64, has a number for each of them. Raises ValueError if ``heaps`` has the wrong shape, or if
     a game would start with empty heaps.
     """
     indices = np.asarray(rules.index(heaps))

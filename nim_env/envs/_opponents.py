@@ -43,7 +43,7 @@ class OpponentSampler:
     Args:
         board: The board.
         source: A policy, a pool, or ``None`` in self-play.
-        start: How episodes begin, as :mod:`nim_env.envs._reply_distribution` describes.
+        start: Who moves first in an episode, as :mod:`nim_env.envs._reply_distribution` describes.
 
     Attributes:
         opponents: The opponents that can be drawn. :meth:`refresh` updates them.
@@ -58,7 +58,7 @@ class OpponentSampler:
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates :attr:`opponents` from the pool, and checks that each of them can play games with this start.
+        """Updates :attr:`opponents` from the pool, and checks that each of them can play if games start like this.
 
         Raises ValueError if an opponent is a table with an invalid row, or if an opponent can move first but each
         of its opening moves would end the game.
@@ -121,7 +121,7 @@ class Roster:
         return {**self.__dict__, "_joined_lists": {}}  # a copy makes the lists again
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
-        """Draws a reply in each of ``n`` games and returns the states after the replies, shape ``(n,)``.
+        """Draws the opponent's reply in each of ``n`` games, and returns their states after it, shape ``(n,)``.
 
         ``indices`` holds the index of each game's opponent in :attr:`opponents`.
         """

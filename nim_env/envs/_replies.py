@@ -42,14 +42,14 @@ class Replies:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
     def check_start(self, start: Start) -> None:
-        """Raises ValueError if the opponent can move first but every opening move would end the game."""
+        """Raises ValueError if ``start`` lets the opponent move first but each opening move would end the game."""
         if start in ("opponent", "random_player") and not self._distribution.is_opening.any():
             raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
         """Draws the state in which the agent makes its first move in a single game.
 
-        ``results`` has the heap sizes and the action mask of each state.
+        ``start`` says who moves first. ``results`` has the heap sizes and the action mask of each state.
         """
         if start == "random_position":
             return int(self.board.sample_indices(generator))
@@ -58,7 +58,7 @@ class Replies:
         return self.board.full_heaps
 
     def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws a reply in a single game, and returns the state after it.
+        """Draws the opponent's reply in a single game, and returns the state of the game after it.
 
         In the state ``new_game`` the reply is an opening move. ``results`` has the heap sizes and the action mask
         of each state.
@@ -68,7 +68,7 @@ class Replies:
         return int(self._distribution.draw(np.int64(state), uniform, result.heaps, result.action_mask))
 
     def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
-        """Draws a reply in each of many games, and returns the states after the replies, shape ``(n,)``.
+        """Draws the opponent's reply in each of ``n`` games, and returns their states after it, shape ``(n,)``.
 
         A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
         """
@@ -96,8 +96,8 @@ class FixedReplies(Replies):
     """The replies of a fixed policy, drawn from lists.
 
     On a board that is too large for tables, the lists of all states would be too large as well. So a vector
-    environment on such a board queries the policy at each move. In self-play, in which there is no policy, the
-    list of a game in progress has only its present state.
+    environment on such a board queries the policy at each move. In self-play there is no policy, and a game in
+    progress keeps its state.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:

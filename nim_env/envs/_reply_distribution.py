@@ -66,9 +66,10 @@ class ReplyDistribution:
         self.is_opening = np.array(board.rules.offsets) != board.full_heaps
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
-        """Returns weights in proportion to the probabilities of the replies, shape ``(..., n_actions)``.
+        """Returns numbers in proportion to the probabilities of the replies in states of shape ``(...)``.
 
-        The heap sizes and the action masks of the states are computed if they are not given.
+        The result has the shape ``(..., n_actions)``. ``heaps`` and ``masks`` are the heap sizes and the action
+        masks of the states, and are computed if they are not given.
         """
         heaps = self.board.heaps(states) if heaps is None else heaps
         masks = self.board.masks(states) if masks is None else masks
@@ -80,9 +81,10 @@ class ReplyDistribution:
         return weights
 
     def draw(self, states: Any, uniforms: Any, heaps: Any = None, masks: Any = None) -> Any:
-        """Draws a reply in each state with the random numbers ``uniforms``, and returns the states after it.
+        """Draws a reply in each of ``states``, and returns the states after the replies.
 
-        The other arguments are the same as for :meth:`weights`.
+        ``uniforms`` are random numbers from [0, 1), one for each state. The other arguments are the same as for
+        :meth:`weights`.
         """
         weights = self.weights(states, heaps, masks)
         if not weights.any(axis=-1).all():

@@ -26,7 +26,7 @@ class StepResult:
     All environments of the same game and encoding share the arrays, so they return copies of them.
 
     Attributes:
-        state: The state.
+        state: The state, as :mod:`nim_env.board` numbers states.
         heaps: The heap sizes, int64 of shape ``(n_heaps,)``.
         observation: The encoded heap sizes, an array or a NumPy number.
         action_mask: The legal actions, int8 of shape ``(n_actions,)``; all ones if the game is over.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,8 @@ class SingleGame:
         self._offsets = self.rules.offsets
         self._results = shared_instance(StepResultCache, self._board, self.encoding)
         self._current: StepResult | None = None  # None before the first reset
+        self._last_states: tuple[int, int]  # before and after the mover's last move
+        self._is_self_play = config.opponent is None
         self._to_play = 0  # 0 or 1
 
     def _current_result(self) -> StepResult:
@@ -48,7 +49,7 @@ class SingleGame:
         return self._current
 
     def _state_of_start(self, heaps: Any) -> int | None:
-        """Returns the state of the position ``heaps``, an option of ``reset``; ``None`` without this option."""
+        """Returns the number of the position ``heaps``, an option of ``reset``; ``None`` without this option."""
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _after_illegal(self, action: int, result: StepResult) -> int:
@@ -60,15 +61,15 @@ class SingleGame:
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
         return self._board.states_after_illegal(result.state)
 
-    def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
-        """Renders the current position in the mode ``render_mode``.
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """Renders the position in the mode ``render_mode``.
 
-        ``to_play`` is the player to move, 0 or 1, or ``None`` if there is an opponent. ``last_states`` are the
-        states before and after the last move of the agent. In PettingZoo's environment they are only the one
-        before the last move.
+        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
+        ``"human"``, it updates the window and returns ``None``.
         """
         result = self._current_result()
-        last_heaps = [self._results[state].heaps.tolist() for state in last_states]
+        to_play = self._to_play if self._is_self_play else None
+        last_heaps = [self._results[state].heaps.tolist() for state in self._last_states]
         view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)
         return self._display.render(view)
 

@@ -175,11 +175,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         super().__init__(config, render_mode)
         self.observation_space = self.encoding.space
         self.action_space = Discrete(self._n_actions)
-        self._is_self_play = opponent is None
         self._sampler = OpponentSampler(self._board, self._config.opponent_policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
         self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
-        self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._transitions: Transitions = {}
         self._transitions_made_for: Any = None  # the opponent's members and weights
 
@@ -293,15 +291,6 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
     def action_masks(self) -> NDArray[np.int8]:
         """Returns the legal actions: int8 of shape ``(n_actions,)``, all ones if the game is over."""
         return self._current_result().action_mask.copy()
-
-    def render(self) -> str | NDArray[np.uint8] | None:
-        """Renders the position in the mode ``render_mode``.
-
-        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
-        ``"human"``, it updates the window and returns ``None``.
-        """
-        self._current_result()  # raises an error before the first reset
-        return self._render_game(self._to_play if self._is_self_play else None, self._last_states)
 
     def _get_info(self, result: StepResult) -> dict[str, Any]:
         """Returns the information that ``reset`` and ``step`` return."""
