@@ -214,7 +214,7 @@ class Agent(ABC):
         raise error(f"{type(self).__name__}'s action must be an integer in {self.action_space}; got {action!r}")
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Does what the agent has to do at the end of an episode. By default that is nothing.
+        """Ends an episode for the agent. By default it does nothing.
 
         Training calls this method after each episode, even if an error has interrupted the episode. An agent that
         learns from whole episodes (Monte Carlo) collects the transitions in :meth:`update` and learns from them

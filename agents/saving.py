@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def constructor_arguments(agent_class: type[Any]) -> list[str]:
-    """Returns the names of the constructor's arguments, except the spaces and the seed: those that a file holds.
+    """Returns the names of the constructor's arguments that a file holds: all except the spaces and the seed.
 
     If the constructor takes ``**kwargs``, the arguments of the parent class's constructor are included.
     """
@@ -98,7 +98,7 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
 
 
 def _new_agent(description: dict[str, Any]) -> Any:
-    """Makes an untrained agent from the JSON text of a file, already parsed. Wrong values can raise any error."""
+    """Makes an untrained agent from the parsed JSON text of a file. Wrong values in it can raise any error."""
     if description["class"] not in CLASSES:
         hint = "import the module that defines it first"
         raise ValueError(f"the class {description['class']!r} is not one of {sorted(CLASSES)}; {hint}")

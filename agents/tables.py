@@ -42,9 +42,9 @@ class Table:
         >>> table.get([1, 2])
         [0.5, 0.0]
 
-    There are two kinds of tables. A dense table has a row for every observation in the space. It is used for
-    ``Discrete``, ``MultiDiscrete`` and ``MultiBinary`` spaces that start at 0 and have up to 32 components, if it
-    has at most 2²⁵ values (256 MB). For any other space, the table is a hash table, which starts empty and
+    There are two kinds of tables. A dense table has a row for every observation in the space. It is used if the
+    space is ``Discrete``, ``MultiDiscrete`` or ``MultiBinary``, starts at 0 and has up to 32 components. It must
+    also have at most 2²⁵ values (256 MB). In all other cases the table is a hash table, which starts empty and
     adds rows as they are needed.
 
     Args:

@@ -158,7 +158,8 @@ def _single_episodes(
 ) -> EndedEpisodes:
     """Trains in a single environment, without end, and yields ``(1, return, length)`` after each episode.
 
-    ``play(agent, env, seed)`` plays one episode, learns from it, and returns its return and its length.
+    The 1 is the number of episodes that have ended. ``play(agent, env, seed)`` plays one episode, learns from it,
+    and returns its return and its length.
     """
     learners = _learners(agent)
     while True:

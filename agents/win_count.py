@@ -42,9 +42,10 @@ class WinCountAgent(TabularAgent):
     Args:
         observation_space: The space of the observations; :class:`Agent` describes which spaces are possible.
         action_space: A ``Discrete`` space.
-        cutoff: When the counts of the legal actions at an observation sum to more than this, all of them are
-            lowered by the same number, so the smallest is 1 again. Differences between the actions then weigh
-            more, so the agent learns faster. The source calls this normalization. ``None`` turns it off.
+        cutoff: The limit for the sum of the counts of all legal actions at an observation. When the sum exceeds
+            it, all of these counts are lowered by the same number, which makes the smallest 1 again. Differences
+            between the actions then weigh more, so the agent learns faster. The source calls this normalization.
+            ``None`` turns it off.
         seed: The seed of the agent's own random generator.
 
     Raises:

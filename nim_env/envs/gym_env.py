@@ -192,9 +192,10 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         If the environment is wrapped, call ``env.unwrapped.set_opponent(opponent)``. On a ``VecEnv`` of
         Stable-Baselines3, call ``env_method("set_opponent", opponent)``.
 
-        Raises ValueError if the name is unknown, the opponent was made for another game, all of its opening moves
-        would end the game although it can move first, or the environment is for self-play. Raises TypeError if the
-        object cannot play at all. After an error the environment still has its old opponent.
+        Raises ValueError if the name is unknown, if the opponent was made for another game, or if the environment
+        is for self-play. It is also raised if the opponent can move first but each of its opening moves would end
+        the game. Raises TypeError if the object cannot play at all. After an error the environment still has its
+        old opponent.
         """
         config = self._config.with_opponent(opponent)
         self._sampler = OpponentSampler(self._board, config.opponent_policy, config.start)
@@ -212,9 +213,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         The dictionary is created at its first use. It is created again after the opponent has changed. A mixture
         has also changed if it has a new member or a new weight. Environments do not share the dictionary.
 
-        Raises AttributeError, with the reason, if there is no ``P``: if the observation is not ``"index"``, in
-        self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a
-        table), or if the number of positions times actions is above 100,000.
+        There is a ``P`` only if the observation is ``"index"`` and the opponent is a built-in policy, a table or a
+        mixture of these. (``tabulate`` converts any policy to a table.) The number of positions times actions must
+        not be above 100,000. Otherwise reading ``P`` raises AttributeError with the reason.
         """
         policy = self._config.opponent_policy
         members, weights = members_and_weights(policy)

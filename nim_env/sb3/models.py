@@ -242,8 +242,8 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = Tr
 
     Raises:
         TypeError: If the model is recurrent.
-        ValueError: If the file has no model with discrete actions, or the model was trained on another game, on a
-            custom encoding, or behind a wrapper that changes observations, such as VecNormalize.
+        ValueError: If the file has no model with discrete actions, if the model was trained on another game or on
+            a custom encoding, or if a wrapper such as VecNormalize changed its observations.
     """
     model = load_model(path)
     last = model._last_obs
