@@ -74,7 +74,6 @@ ROUTES = {
     "vector_step": (
         "nim_env.board",
         "nim_env.envs.vector_env.NimVectorEnv.step",
-        "nim_env.envs.vector_env.NimVectorEnv._agent_step",
         "nim_env.envs.vector_env.NimVectorEnv._restart",
         "nim_env.envs.vector_env.NimVectorEnv._get_infos",
         "nim_env.envs.vector_env.NimVectorEnv._final_infos",

@@ -121,10 +121,7 @@ class Roster:
         return {**self.__dict__, "_joined_lists": {}}  # a copy makes the lists again
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
-        """Draws the opponent's reply in each of ``n`` games, and returns their states after it, shape ``(n,)``.
-
-        ``indices`` holds the index of each game's opponent in :attr:`opponents`.
-        """
+        """Draws a reply of ``opponents[indices[i]]`` in each game i, and returns the states after the replies."""
         if self.only_replies is not None:
             return self.only_replies.draw_batch(states, start, generator)
         lists = self._lists(start)

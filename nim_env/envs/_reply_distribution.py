@@ -66,10 +66,9 @@ class ReplyDistribution:
         self.is_opening = np.array(board.rules.offsets) != board.full_heaps
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
-        """Returns numbers in proportion to the probabilities of the replies in states of shape ``(...)``.
+        """Returns weights in proportion to the probabilities of the replies in ``states``: ``(..., n_actions)``.
 
-        The result has the shape ``(..., n_actions)``. ``heaps`` and ``masks`` are the heap sizes and the action
-        masks of the states, and are computed if they are not given.
+        The heap sizes and the action masks of the states are computed if they are not given.
         """
         heaps = self.board.heaps(states) if heaps is None else heaps
         masks = self.board.masks(states) if masks is None else masks

@@ -238,7 +238,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
-        states = self._agent_step(before, actions)
+        checked = checked_actions(actions, self.rules.n_actions, before.is_over)
+        states = self.board.next_states(before.states, checked)
+        if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
+            states[before.is_over] = self.board.new_game
+        if self._config.illegal_action == "raise":
+            self._refuse_illegal(checked, before.states, states)
         opponents, start, generator = before.opponents, self._config.start, self.np_random
         if opponents.roster.only_replies is None and before.is_over.any():
             opponents = opponents.with_new_opponents(before.is_over.nonzero()[0], self._sampler, start, generator)
@@ -257,24 +262,18 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
-            self._restart(games, games.is_over.nonzero()[0], self._config.start)
+            self._restart(games, games.is_over.nonzero()[0], start)
         self._games = games
         infos |= self._get_infos(games, self._all_games)
         return self._observations.of(games.states), rewards, terminated, truncated, infos
 
-    def _agent_step(self, games: _Games, actions: Any) -> States:
-        """Returns the states after the agent's actions. If a game was over, its new state is ``new_game``."""
-        checked = checked_actions(actions, self.rules.n_actions, games.is_over)
-        states = self.board.next_states(games.states, checked)
-        if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
-            states[games.is_over] = self.board.new_game
-        if self._config.illegal_action == "raise":
-            is_illegal = self.board.is_illegal(states)
-            if is_illegal.any():
-                env = int(is_illegal.argmax())
-                message = self.rules.illegal_action_message(int(checked[env]), self.board.heaps(games.states[env]))
-                raise InvalidAction(f"environment {env}: {message}")
-        return states
+    def _refuse_illegal(self, actions: NDArray[np.intp], before: States, after: States) -> None:
+        """Raises InvalidAction if an action was illegal, given the states of the games before and after it."""
+        is_illegal = self.board.is_illegal(after)
+        if is_illegal.any():
+            env = int(is_illegal.argmax())
+            message = self.rules.illegal_action_message(int(actions[env]), self.board.heaps(before[env]))
+            raise InvalidAction(f"environment {env}: {message}")
 
     def _restart(self, games: _Games, indices: Indices, start: Start, first_states: States | None = None) -> None:
         """Starts episodes in the games ``indices``. Without ``first_states``, ``start`` says how they begin."""
@@ -346,10 +345,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
         """Returns the infos of all games. The values of the keys with an underscore are copies of ``is_new``."""
-        infos = {
-            "action_mask": self.board.masks(games.states),
-            "illegal_action": self.board.is_illegal(games.states),
-        }
+        states = games.states
+        infos = {"action_mask": self.board.masks(states), "illegal_action": self.board.is_illegal(states)}
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
         for name in list(infos):
@@ -365,8 +362,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Returns ``final_obs`` and ``final_info`` for the games that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # None for the other games
-        final = self._observations.of(games.states[ended])
-        observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
+        observations[ended] = np.fromiter(self._observations.of(games.states[ended]), object, len(ended))
         infos = self._get_infos(games, games.is_over)
         for name in infos.keys() & {"action_mask", "to_play", "opponent"}:
             infos[name][~games.is_over] = 0
