@@ -190,7 +190,10 @@ class QLearningAgent(TabularAgent):
 
 
 def _checked_schedule(name: str, value: Any) -> Any:
-    """Returns a function unchanged, and a number as a float after checking that it is between 0 and 1."""
+    """Checks a hyperparameter. Returns a function unchanged, and a number from 0 to 1 as a float.
+
+    Raises TypeError or ValueError for anything else.
+    """
     if callable(value):
         return value
     if not isinstance(value, Real):

@@ -104,7 +104,7 @@ class Table:
     def rows(self, observations: Any, *, add: bool = True) -> NDArray[np.intp]:
         """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
 
-        It does for many observations what :meth:`row` does for one.
+        This method does for many observations what :meth:`row` does for one.
         """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
@@ -145,7 +145,7 @@ class Table:
         return ValueError(f"observation {observation!r} is not in {self._space}")
 
     def get(self, observation: Any) -> list[float]:
-        """Returns the ``n_actions`` values of one observation as a list. They are all 0.0 if it is new.
+        """Returns the ``n_actions`` values of an observation as a list, all 0.0 if the observation is new.
 
         Raises TypeError or ValueError if the observation is not in the space.
         """

@@ -83,7 +83,7 @@ class WinCountAgent(TabularAgent):
         return self.table.values.take(self.table.rows(observation, add=False), axis=0) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
-        """Draws a legal action in proportion to the counts, whether it explores or not."""
+        """Draws a legal action with a probability in proportion to its count. ``explore`` is ignored."""
         legal = legal_columns(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal

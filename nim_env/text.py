@@ -181,7 +181,7 @@ def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]])
 
 
 def move_reward(rules: NimRules) -> Callable[..., list[float]]:
-    """Returns a reward function for training a model on single moves, as the trainers of ``trl`` take it.
+    """Returns a reward function for training a model on single moves, in the form that ``trl`` expects.
 
     The function gets ``completions``, which are texts or lists of chat messages, and ``heaps``, the data set's
     column of positions. It returns 1.0 for a winning move, 0.0 for another legal move and -1.0 for anything else.

@@ -58,7 +58,7 @@ class OpponentSampler:
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates :attr:`opponents` from the pool, and checks that each of them can play if games start like this.
+        """Updates :attr:`opponents` from the pool. Checks that each can play games that begin as ``start`` says.
 
         Raises ValueError if an opponent is a table with an invalid row, or if an opponent can move first but each
         of its opening moves would end the game.

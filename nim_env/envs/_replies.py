@@ -93,7 +93,7 @@ class Replies:
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, drawn from lists.
+    """The replies of a fixed policy, which always gives the same answers. They are drawn from lists.
 
     On a board that is too large for tables, the lists of all states would be too large as well. So a vector
     environment on such a board queries the policy at each move. In self-play there is no policy, and a game in
@@ -127,7 +127,7 @@ class FixedReplies(Replies):
 
 
 class MixtureReplies(Replies):
-    """The replies of a mixture, whose members and weights can change while games are in progress."""
+    """The replies of a ``MixturePolicy``, whose members and weights can change while games are in progress."""
 
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
@@ -142,7 +142,7 @@ class MixtureReplies(Replies):
         return self._updated().draw_batch(states, start, generator)
 
     def _updated(self) -> Replies:
-        """Returns the replies of the current mixture, made anew if its members or weights have changed."""
+        """Returns the replies of the mixture, made again if its members or weights have changed."""
         members, weights = members_and_weights(self._mixture)
         if self._made_for != (members, weights):
             kind = FixedReplies if all(map(is_fixed, members)) else Replies

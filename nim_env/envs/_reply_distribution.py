@@ -28,7 +28,7 @@ STARTS: tuple[Start, ...] = get_args(Start)
 
 
 class ReplyList(NamedTuple):
-    """The states after the possible replies in one state, as a list from which a single game draws fast.
+    """A list from which a single game draws the state after the opponent's reply.
 
     To draw a state, choose one of the slots uniformly. The result is the slot's state with the probability
     ``keep``, and otherwise its alias (the alias method, as in :class:`~nim_env._internal.draws.AliasLists`). All
@@ -50,8 +50,8 @@ class ReplyList(NamedTuple):
 class ReplyDistribution:
     """The probabilities of an opponent's replies on a board. They come from queries to its policy.
 
-    In the state ``new_game`` the reply is an opening move. The probabilities of opening moves that would end the
-    game are set to zero.
+    In the state ``new_game``, in which a game begins, the reply is an opening move. Opening moves that would end
+    the game get the probability 0.
 
     Attributes:
         board: The board.
@@ -100,9 +100,11 @@ class ReplyDistribution:
 
 
 class ReplyLists:
-    """Lists from which replies are drawn: each state has a list of the states after the possible replies.
+    """The lists from which an opponent's replies are drawn.
 
-    :class:`~nim_env._internal.draws.AliasLists` explains how to draw from them. The lists are made when needed.
+    Each state of a game has a list, with the states to which the opponent's possible replies lead.
+    :class:`~nim_env._internal.draws.AliasLists` explains how to draw from a list. The lists are made when they are
+    first needed.
     """
 
     def __init__(self, distribution: ReplyDistribution) -> None:
@@ -157,7 +159,7 @@ class ReplyLists:
         return concatenated([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
-        """Returns one list for each of ``states``, with the states after the possible replies."""
+        """Returns one list for each of ``states``, with the states to which the possible replies lead."""
         if self._distribution.policy is None:
             return _unchanged(states)
         after = self._board.states_after_reply

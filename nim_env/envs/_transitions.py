@@ -25,7 +25,7 @@ def transitions(rules: NimRules, policy: Policy) -> Transitions:
     last = rules.terminal_reward  # the reward of the player who takes the last object
 
     def outcomes_of_reply(index: int) -> list[tuple[float, int, float, bool]]:
-        """Returns what can follow the opponent's reply in the position of this index, in the form of ``P``.
+        """Returns the outcomes of the opponent's replies in the position of this index, as tuples of ``P``.
 
         Index 0 is the empty position: the agent has taken the last object, and the game is over.
         """

@@ -333,7 +333,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
-        """Returns ``options["reset_mask"]`` as an array. Without it, all games are reset."""
+        """Checks ``options["reset_mask"]`` and returns it as an array, which is all True without this option."""
         array = self._all_games if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise ValueError(

@@ -138,9 +138,9 @@ class ModelPolicy(PolicyAttributes):
     def behavior_policy(self) -> Policy | None:
         """The policy that the model plays in training, or ``None`` if the algorithm has no critic.
 
-        The critic estimates the returns of this policy. It explores, so it draws from the softmax even if
+        The critic estimates the returns of this policy. The policy explores, so it draws from the softmax even if
         ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose illegal actions.
-        They lose the game, so each of them contributes -1 to the value of a position.
+        Illegal actions lose the game, so each of them contributes -1 to the value of a position.
 
         To get it as a table, call ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``. If a row
         of the table sums to less than 1, the missing probability is the probability of illegal actions.

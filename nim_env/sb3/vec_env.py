@@ -189,7 +189,7 @@ def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> l
 
 
 def _owner(env: Any, name: str) -> Any:
-    """Returns the outermost wrapper that has an attribute, or else the environment itself."""
+    """Returns the outermost wrapper that has the attribute ``name``, or the environment itself if none has it."""
     while not hasattr(env, name) and hasattr(env, "env"):
         env = env.env
     return env
