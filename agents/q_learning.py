@@ -219,7 +219,7 @@ def td_update(
     order = indices.astype(np.min_scalar_type(values.size)).argsort(kind="stable")
     indices = indices.take(order)
     edges = np.concatenate([[0], np.flatnonzero(indices[1:] != indices[:-1]) + 1, [n]])
-    first = edges[:-1]  # of each index, where its updates begin
+    first = edges[:-1]  # where the updates of each index begin
     counts = edges[1:] - first
     n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # how many updates of the same index follow each one
     powers, weights = _powers(learning_rate, 1 << n.bit_length())
