@@ -57,6 +57,7 @@ ROUTES = {
         "nim_env.board",
         "nim_env.envs.gym_env.NimEnv.step",
         "nim_env.envs.gym_env.NimEnv._get_info",
+        "nim_env.envs._single_game.SingleGame._state_after",
         "nim_env.envs._results.StepResult",
         "nim_env._internal.caching.StateCache",
         "nim_env.board.Board.indices",

@@ -3,7 +3,7 @@
 A step of one game makes these calls. The module of each function is on the right::
 
     NimEnv.step                              gym_env
-        StepResult.is_legal                  _results: whether the action is legal in the state before
+        SingleGame._state_after              _single_game: the state after the action
         FixedReplies.draw                    _replies: the state after the opponent's reply, from a list
             ReplyLists.of_state              _reply_distribution: makes the list at the first visit
                 ReplyDistribution.weights    _reply_distribution: queries the opponent's policy

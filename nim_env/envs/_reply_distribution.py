@@ -113,10 +113,9 @@ class ReplyLists:
         self._by_start: dict[Start, AliasLists] = {}
 
     def of_state(self, state: int) -> ReplyList:
-        """Returns the list of the states that can follow ``state``, each after another reply of the opponent.
+        """Returns the list of one state. It has the states to which the opponent's possible replies lead.
 
-        On a small board, the lists of all states are made at the first call. Raises ValueError if the list is
-        empty: the opponent has no opening move.
+        Raises ValueError if the list is empty: the opponent has no opening move.
         """
         board = self._board
         if board.rules.n_pairs <= limits.PREPARED_REPLIES:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice
 from nim_env.board import Board
-from nim_env.envs._config import EnvConfig, checked_start_states
+from nim_env.envs._config import EnvConfig, checked_action, checked_start_states
 from nim_env.envs._results import StepResult, StepResultCache
 from nim_env.rendering import Display, view_of
 
@@ -52,11 +52,12 @@ class SingleGame:
         """Returns the number of the position ``heaps``, an option of ``reset``; ``None`` without this option."""
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
-    def _after_illegal(self, action: int, result: StepResult) -> int:
-        """Returns the state after an illegal action, or raises InvalidAction if ``illegal_action="raise"``.
-
-        ``result`` belongs to the position in which the action was chosen.
-        """
+    def _state_after(self, action: Any, result: StepResult) -> int:
+        """Returns the state after an action in the position of ``result``. Raises InvalidAction if it is refused."""
+        if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
+            action = checked_action(action, self._n_actions)
+        if result.is_legal[action]:
+            return result.state - self._offsets[action]
         if self._config.illegal_action == "raise":
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
         return self._board.states_after_illegal(result.state)

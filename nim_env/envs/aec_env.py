@@ -87,7 +87,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, checked_action
+from nim_env.envs._config import EnvConfig
 from nim_env.envs._single_game import SingleGame
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND
@@ -198,14 +198,9 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             self._was_dead_step(None)  # PettingZoo's method for an agent that has terminated
             self._calls += 1
             return
-        if type(action) is not int or not 0 <= action < self._n_actions:
-            action = checked_action(action, self._n_actions)
+        state = self._state_after(action, result)
         mover = self.agent_selection
         other = _PLAYERS[mover == _PLAYERS[0]]
-        if result.is_legal[action]:
-            state = result.state - self._offsets[action]
-        else:
-            state = self._after_illegal(action, result)
         self._last_states = (result.state, state)
         self._current = result = self._results[state]
         if result.is_over:

@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, FirstPlayer, checked_action
+from nim_env.envs._config import EnvConfig, FirstPlayer
 from nim_env.envs._opponents import OpponentSampler
 from nim_env.envs._replies import Replies, is_fixed, members_and_weights
 from nim_env.envs._results import StepResult
@@ -273,17 +273,11 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         result = self._current
         if result is None or result.is_over:
             raise ResetNeeded("no game is in progress; call reset() before the first step and after each game")
-        if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
-            action = checked_action(action, self._n_actions)
-        before = result.state
-        if result.is_legal[action]:
-            state = after = before - self._offsets[action]
-            if after and not self._is_self_play:
-                state = self._replies.draw(after, self._results, self.np_random)
-        else:
-            state = after = self._after_illegal(action, result)
+        state = after = self._state_after(action, result)
+        if not self._is_self_play and 0 < after < self._board.new_game:  # the game is in progress
+            state = self._replies.draw(after, self._results, self.np_random)
+        self._last_states = (result.state, after)
         self._current = result = self._results[state]
-        self._last_states = (before, after)
         self._to_play ^= 1
         if self.render_mode == "human":
             self.render()
