@@ -53,7 +53,7 @@ class SingleGame:
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _state_after(self, action: Any, result: StepResult) -> int:
-        """Returns the state after an action in the position of ``result``. Raises InvalidAction if it is refused."""
+        """Returns the state after an action in the position of ``result``, or raises InvalidAction."""
         if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
             action = checked_action(action, self._n_actions)
         if result.is_legal[action]:
