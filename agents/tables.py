@@ -110,7 +110,7 @@ class Table:
         n_leading = observations.ndim - len(self._shape)
         leading = observations.shape[:n_leading]
         if observations.shape[n_leading:] != self._shape:
-            raise ValueError(f"observations must be a batch of {self._shape} arrays; got {observations.shape}")
+            raise ValueError(f"observations must be arrays of shape {self._shape}; got shape {observations.shape}")
         batch = observations.reshape(-1, math.prod(self._shape))
         if self._dense_shape is None:
             return self._hashed(batch, add).reshape(leading)

@@ -137,7 +137,8 @@ def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_])
     """
     array = np.asarray(actions)
     if array.shape != is_ignored.shape or array.dtype.kind not in "iu":
-        raise InvalidAction(f"actions must be {len(is_ignored)} integers; got {array.dtype} {array.shape}")
+        n = len(is_ignored)
+        raise InvalidAction(f"actions must be an array of {n} integers; got {array.dtype} of shape {array.shape}")
     numbers = np.asarray(array, dtype=np.int64)
     is_wrong = numbers.view(np.uint64) >= n_actions  # as unsigned numbers, negative ones are large
     if np.count_nonzero(is_wrong):

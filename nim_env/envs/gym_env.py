@@ -223,8 +223,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
             raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
             raise AttributeError(
-                f"P needs a fixed opponent; got opponent={self.opponent!r}; convert a policy to a table with "
-                "policies.tabulate(rules, policy)"
+                f"P needs an opponent that always gives the same answers; got opponent={self.opponent!r}; "
+                "convert a policy to a table with policies.tabulate(rules, policy)"
             )
         if self._transitions_made_for != (members, weights):
             try:

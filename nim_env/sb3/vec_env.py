@@ -164,7 +164,10 @@ class NimVecEnv(VecEnv):
         others = [{name: options[name] for name in options if name != "heaps"} for options in self._options]
         is_shared = all(options == others[0] for options in others)
         if not is_shared or len(others) != self.num_envs or len(heaps) not in (0, self.num_envs):
-            raise ValueError(f"options can differ only in heaps, which all or none must have; got {self._options}")
+            raise ValueError(
+                "options must be the same for all environments, except for heaps, which all or none of them must "
+                f"have; got {self._options}"
+            )
         return others[0] | ({"heaps": heaps} if heaps else {})
 
 

@@ -119,7 +119,7 @@ def test_the_table_of_a_space():
         table = Table(space, 8)
         assert table.n_rows == 0
         assert table.values.dtype == np.float64
-    with pytest.raises(ValueError, match="batch"):
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
         Table(SMALL, 3).rows(np.zeros((4, 3), int))
 
 
