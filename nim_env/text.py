@@ -68,7 +68,7 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
 
 
 def questions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
-    """Returns a data set with a question about every position that is not over, which can be stored as JSON.
+    """Returns a data set with a question about every unfinished position. It can be stored as JSON.
 
     Args:
         rules: The game, with at most 26 heaps and at least one winning position.
@@ -160,7 +160,7 @@ def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]])
     """Returns a player that makes each move as often as the answers of a language model do.
 
     The probability of a move is its share of the answers in the position. Answers without a legal move count too,
-    so the probabilities may sum to less than 1. In a position without answers, all of them are 0.
+    so the probabilities may sum to less than 1. In a position without answers, all probabilities are 0.
 
     Args:
         rules: The game.
