@@ -162,13 +162,13 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         ``options["heaps"]`` from the given one. Other options are ignored. ``seed`` determines the random
         positions of this and later games.
         """
-        start = self._state_of_start((options or {}).get("heaps"))
+        state = self._state_of_start((options or {}).get("heaps"))
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if start is None and self._config.random_start:
-            start = int(self._board.sample_indices(self._np_random))
-        state = self._board.full_heaps if start is None else start
+        if state is None:
+            is_random = self._config.random_start
+            state = int(self._board.sample_indices(self._np_random)) if is_random else self._board.full_heaps
         self._current = self._results[state]
         self._last_states = (state, state)
         self._to_play = 0
