@@ -57,6 +57,7 @@ ROUTES = {
         "nim_env.board",
         "nim_env.envs.gym_env.NimEnv.step",
         "nim_env.envs.gym_env.NimEnv._get_info",
+        "nim_env.envs._single_game.SingleGame._state_after",
         "nim_env.envs._results.StepResult",
         "nim_env._internal.caching.StateCache",
         "nim_env.board.Board.indices",
@@ -74,7 +75,6 @@ ROUTES = {
     "vector_step": (
         "nim_env.board",
         "nim_env.envs.vector_env.NimVectorEnv.step",
-        "nim_env.envs.vector_env.NimVectorEnv._agent_step",
         "nim_env.envs.vector_env.NimVectorEnv._restart",
         "nim_env.envs.vector_env.NimVectorEnv._get_infos",
         "nim_env.envs.vector_env.NimVectorEnv._final_infos",
@@ -87,7 +87,6 @@ ROUTES = {
         "nim_env.board.Board.states_after_reply",
         "nim_env.board.TabulatedBoard",
         "nim_env.envs._results.Observations.of",
-        "nim_env.envs._opponents.GameOpponents.reply",
         "nim_env.envs._opponents.GameOpponents.with_new_opponents",
         "nim_env.envs._opponents.Roster.draw_replies",
         "nim_env.envs._replies.Replies.draw_batch",
