@@ -19,6 +19,7 @@ def script():
     [
         ("alphazero", "draw_alphazero", "Policy and value without a mistake at the end: 40 of 40 runs"),
         ("find_the_bug", "draw_bugs", "The fraction of the runs in which the diagnosis names the bug"),
+        ("large_boards", "draw_large_boards", "Minimax-Q by self-play, until it makes no mistake"),
     ],
 )
 def test_a_table_of_the_experiments_is_drawn(name, draw, title, script):
