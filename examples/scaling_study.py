@@ -6,7 +6,7 @@ arXiv:2205.12787). Exploitability is how much a best response to the learner gai
 
     python examples/scaling_study.py
 
-joblib distributes the runs over all cores. On two cores the script takes MINUTES minutes.
+joblib distributes the runs over all cores. On two cores the script takes about four minutes.
 
 Install: pip install -e ".[examples]"
 """

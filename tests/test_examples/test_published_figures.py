@@ -34,4 +34,4 @@ def test_the_rates_of_the_page_are_drawn(script):
     assert rates.loc["vector, Nim-v0, random", 1024] == pytest.approx(34_789_410)
     assert rates.loc["Gymnasium, Nim-v0"].count() == 1
     (axes,) = script["draw_benchmark"](rates).axes
-    assert len(axes.lines) == len(rates) == 13
+    assert len(axes.lines) == len(rates) == 11
