@@ -20,9 +20,8 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     """
     import tyro  # not at the top: it could be missing
 
-    words = [word for argument in sys.argv[1:] for word in split_numbers(argument)]
     try:
-        main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))
+        main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
     except (ValueError, OSError) as error:
         # gym.make adds to the message how it was called, which the user of a script does not know
         message = str(error).split(" was raised from the environment creator")[0]
@@ -31,12 +30,6 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         sys.exit(130)
-
-
-def split_numbers(argument: str) -> list[str]:
-    """Splits ``--heaps=4,4`` into ``--heaps 4 4``, the form that tyro reads. Other arguments stay unchanged."""
-    is_numbers = re.fullmatch(r"(--[\w-]+=)?\d[\d,]*", argument)
-    return [*filter(None, re.split("[=,]", argument))] if is_numbers else [argument]
 
 
 def show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

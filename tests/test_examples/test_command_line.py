@@ -47,23 +47,6 @@ def test_errors_are_one_line(error, status, line, monkeypatch, capsys):
     assert capsys.readouterr().err.strip() == line
 
 
-@pytest.mark.parametrize("heaps", ["4 4 12", "4,4,12", "4, 4, 12", "=4,4,12"])
-def test_numbers_may_have_commas(heaps, monkeypatch):
-    @dataclass
-    class Board:
-        heaps: tuple[int, ...] = (1, 3)
-        name: str = ""
-
-    def main(args):
-        found.append(args)
-
-    found = []
-    words = f"script.py --name 1x,2 --heaps {heaps}".replace("heaps =", "heaps=").split()
-    monkeypatch.setattr(sys, "argv", words)
-    run(main, Board)
-    assert found == [Board((4, 4, 12), "1x,2")]
-
-
 def test_only_0_and_1_are_written_as_0_and_100_percent():
     fractions = (0, 1e-9, 0.123, 1 - 1e-9, 1)
     assert [percent(fraction) for fraction in fractions] == ["0.0", "0.1", "12.3", "99.9", "100.0"]
