@@ -80,9 +80,6 @@ def judge(rules: NimRules, heaps: list[int], output: ModelOutput) -> tuple[str, 
     return text.judge(rules, heaps, output.completion), output.completion
 
 
-# --- The metrics of logs --------------------------------------------------------------------------
-
-
 def main(paths: list[str]) -> None:
     """Prints the metrics of logs, a column for each log."""
     if not paths:
@@ -109,19 +106,19 @@ class Log(NamedTuple):
 
 
 def read_log(path: str) -> Log:
-    """Reads a log of the task. The options of the task, which the log has, give the positions again."""
+    """Reads a log of the task."""
     log = read_eval_log(path)
-    options = log.eval.task_args
+    options = dict(log.eval.task_args)
     if log.eval.task.split("/")[-1] != "nim" or "heaps" not in options:
         raise ValueError(f"{path} is a log of another task, {log.eval.task}; give logs of the task nim")
     if not log.samples:
         raise ValueError(f"{path} has no answers: its run was interrupted; run the task again")
-    rules = rules_of(options["heaps"], options["max_take"], options["misere"])
-    rows = data_set(rules, options["style"], options["number"], options["seed"])
+    rules = rules_of(options.pop("heaps"), options.pop("max_take"), options.pop("misere"))
+    rows = data_set(rules, **options)
     heaps = np.array([row["heaps"] for row in rows])
     answers = np.full((len(rows), log.eval.config.epochs or 1), "", dtype=object)
     verdicts = np.full(answers.shape, "missing", dtype=object)
-    for sample in log.samples:
+    for sample in log.samples or []:
         if not sample.error:
             row, column = sample.id - 1, sample.epoch - 1
             verdicts[row, column], answers[row, column] = judge(rules, heaps[row], sample.output)
@@ -134,12 +131,12 @@ def metrics(log: Log, first: Log) -> dict[str, str]:
     """Returns the printed column of a log, which is compared with the first log."""
     if log.rules != first.rules or not np.array_equal(log.heaps, first.heaps):
         raise ValueError(f"{log.name} plays other positions ({log.rules}) than {first.name} ({first.rules})")
-    shown = {"winning": winning_rate(log), "difference": "" if log is first else difference(log, first)}
     numbers = {name: (log.verdicts == name).mean() for name in (*FAULTS, "missing")}
     if not log.is_sample:  # exact figures of a player that draws its moves as the answers do
         heaps = np.repeat(log.heaps, log.answers.shape[1], axis=0)
         policy = text.policy_of_answers(log.rules, zip(heaps, log.answers.flat, strict=True))
         numbers |= evaluation.report(log.rules, policy, illegal_action="lose").to_dict()
+    shown = {"winning": winning_rate(log), "difference": "" if log is first else difference(log, first)}
     return shown | {name: f"{number:.3f}" for name, number in numbers.items()}
 
 
@@ -149,7 +146,7 @@ def winning_rate(log: Log) -> str:
     if log.is_sample:  # other positions could have been drawn
         low, high = evaluation.SampledMastery(rate, log.heaps, log.rates).interval()
         return f"{rate:.3f} ({low:.3f} to {high:.3f})"
-    return f"{rate:.3f}{half_width(variance_of_answers(log))}"
+    return f"{rate:.3f}{plus_minus(variance_of_answers(log))}"
 
 
 def difference(log: Log, first: Log) -> str:
@@ -159,7 +156,7 @@ def difference(log: Log, first: Log) -> str:
         variance = differences.var(ddof=1) / len(differences)
     else:
         variance = variance_of_answers(log) + variance_of_answers(first)
-    return f"{differences.mean():+.3f}{half_width(variance)}"
+    return f"{differences.mean():+.3f}{plus_minus(variance)}"
 
 
 def variance_of_answers(log: Log) -> float:
@@ -168,7 +165,7 @@ def variance_of_answers(log: Log) -> float:
     return (log.rates * (1 - log.rates) / max(1, n_answers - 1)).sum() / n_positions**2
 
 
-def half_width(variance: float) -> str:
+def plus_minus(variance: float) -> str:
     """Returns the half width of the 95 % interval, or nothing if the variance is 0."""
     return f" ± {NormalDist().inv_cdf(0.975) * sqrt(variance):.3f}" if variance else ""
 
