@@ -13,7 +13,8 @@ comparison of two networks shows how much depends on the form of the network:
 
 Two players are evaluated. "policy" plays its most probable legal move, and "value" moves to the position with the
 smallest value for the opponent. A run ends when neither makes a mistake, or after --total-timesteps. The script
-prints the last evaluation of each run, and saves all evaluations as a table.
+prints the last evaluation of each run, and saves all evaluations as a table. On a CPU a run takes one to two
+minutes.
 
 Sources:
 - AlphaZero: Silver et al. (2018, Science 362, p. 1140). The loss is equation 1, here without weight decay.
@@ -103,7 +104,8 @@ def main(args: Args) -> pd.DataFrame:
 def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     """Trains a network. Returns a row for each evaluation, and the trained parameters."""
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
-    parameters = NETWORKS[args.network][0](network_key, env.rules)
+    new_parameters, _ = NETWORKS[args.network]
+    parameters = new_parameters(network_key, env.rules)
     opt_state = optimizer(args).init(parameters)
     states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
     n_moves = args.num_envs * args.n_steps
@@ -131,96 +133,16 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     return pd.DataFrame(rows), parameters
 
 
-# --- The networks. They map heap sizes to logits, (n, n_actions), and values, (n,). ---------------
-
-
-def new_layers(key: jax.Array, *sizes: int) -> list[tuple[jax.Array, jax.Array]]:
-    """Returns biases of 0 and random weights of variance 1 / inputs (LeCun et al. 1998, "Efficient BackProp")."""
-    shapes = list(itertools.pairwise(sizes))
-    keys = jax.random.split(key, len(shapes))
-    return [(jax.random.normal(k, (n, m)) / n**0.5, jnp.zeros(m)) for k, (n, m) in zip(keys, shapes, strict=True)]
-
-
-def apply_layers(layers: Any, inputs: jax.Array) -> jax.Array:
-    """Applies linear layers with a tanh between them."""
-    *hidden, (weights, biases) = layers
-    for hidden_weights, hidden_biases in hidden:
-        inputs = jnp.tanh(inputs @ hidden_weights + hidden_biases)
-    return inputs @ weights + biases
-
-
-@partial(jax.jit, static_argnums=1)
-def new_mlp(key: jax.Array, rules: NimRules, width: int = 256) -> Parameters:
-    """Returns the parameters of two hidden layers and of an output layer for the logits and the value."""
-    return {"layers": new_layers(key, sum(rules.shape), width, width, rules.n_actions + 1)}
-
-
-def mlp(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Applies a multilayer perceptron to the one-hot heap sizes; returns logits and values."""
-    columns = [jax.nn.one_hot(heaps[:, heap], n_sizes) for heap, n_sizes in enumerate(rules.shape)]
-    outputs = apply_layers(parameters["layers"], jnp.concatenate(columns, axis=1))
-    return outputs[:, :-1], jnp.tanh(outputs[:, -1])
-
-
-@partial(jax.jit, static_argnums=1)
-def new_digit_network(key: jax.Array, rules: NimRules, hidden_size: int = 16, n_features: int = 32) -> Parameters:
-    """Returns the parameters. They do not depend on the rules, since they fit any number of heaps of any size."""
-    del rules
-    keys = jax.random.split(key, 7)
-    return {
-        "initial_state": jax.random.normal(keys[0], (1, hidden_size)),
-        "transitions": [new_layers(k, hidden_size, hidden_size)[0] for k in keys[1:3]],  # one for each bit
-        "digit_layers": new_layers(keys[3], hidden_size + 1, n_features, n_features),
-        "value_layers": new_layers(keys[4], n_features, n_features, 1),
-        "move_layers": new_layers(keys[5], n_features + 2, n_features, n_features),
-        "score_layers": new_layers(keys[6], n_features, n_features, 1),
-    }
-
-
-def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Applies the digit network; returns logits and values.
-
-    A recurrent cell scans the bits of each binary digit in the heaps and gives features of the digit. The value is
-    computed from the maximum of the features over the digits. The logit of a move also depends on the bits of the
-    moved heap before and after the move. Only a few different digits exist, so the features of all of them are
-    computed once, and positions look up the features of their digits.
-    """
-    states = parameters["initial_state"]
-    for _ in rules.heaps:  # row k is the state of a digit whose bit in heap i is bit i of k
-        after_bits = [jnp.tanh(states @ weights + biases) for weights, biases in parameters["transitions"]]
-        states = jnp.concatenate(after_bits)
-    is_lowest = jnp.repeat(jnp.arange(2.0), len(states))  # the lowest digit has a flag, for misère play
-    states = jnp.column_stack([jnp.tile(states, (2, 1)), is_lowest])
-    features = jnp.tanh(apply_layers(parameters["digit_layers"], states))
-    changes = jnp.array([[0, 0], [0, 1], [1, 0], [1, 1]])  # bits before and after a move
-    moved = jnp.column_stack([jnp.repeat(features, 4, axis=0), jnp.tile(changes, (len(features), 1))])
-    # a tanh after the second layer would saturate and leave moves with equal logits
-    of_changes = apply_layers(parameters["move_layers"], moved).reshape(len(features), 4, -1)
-
-    places = jnp.arange(max(rules.heaps).bit_length() + 1)[:, None]  # the highest digit is a leading zero
-    digits = (heaps[:, None] >> places & 1) @ (1 << jnp.arange(rules.n_heaps))  # (n, n_digits)
-    digits += (places[:, 0] == 0) * 2**rules.n_heaps
-    values = apply_layers(parameters["value_layers"], features[digits].max(axis=1))
-    before = heaps[:, None, rules.move_heaps]  # (n, 1, n_actions)
-    after = before - rules.move_counts
-    change = jax.nn.one_hot(2 * (before >> places & 1) + (after >> places & 1), 4)
-    largest = (change @ of_changes[digits]).max(axis=1)  # a product is faster than indexing
-    logits = apply_layers(parameters["score_layers"], largest)
-    return logits[..., 0], jnp.tanh(values[:, 0])
-
-
-NETWORKS: dict[str, tuple[Any, Any]] = {"mlp": (new_mlp, mlp), "digit": (new_digit_network, digit_network)}
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns logits, ``(n, n_actions)``, which give illegal actions a probability of 0, and values, ``(n,)``."""
-    logits, values = NETWORKS[args.network][1](parameters, rules, heaps)
+    """Applies the network. Returns logits, ``(n, n_actions)``, and values, ``(n,)``.
+
+    Illegal actions have such low logits that their probabilities are 0.
+    """
+    _, network = NETWORKS[args.network]
+    logits, values = network(parameters, rules, heaps)
     is_legal = heaps[:, rules.move_heaps] >= rules.move_counts
     return jnp.where(is_legal, logits, jnp.finfo(logits.dtype).min), values
-
-
-# --- Self-play and training -----------------------------------------------------------------------
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -324,6 +246,90 @@ def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
         "value": lambda heaps, _: by_value.q_values(heaps).argmax(axis=1),
     }
     return {name: evaluation.mastery(rules, batched(player)).expert for name, player in players.items()}
+
+
+# --- The networks. They map heap sizes to logits, (n, n_actions), and values, (n,). ---------------
+
+
+def new_layers(key: jax.Array, *sizes: int) -> list[tuple[jax.Array, jax.Array]]:
+    """Returns biases of 0 and random weights of variance 1 / inputs (LeCun et al. 1998, "Efficient BackProp")."""
+    shapes = list(itertools.pairwise(sizes))
+    keys = jax.random.split(key, len(shapes))
+    return [(jax.random.normal(k, (n, m)) / n**0.5, jnp.zeros(m)) for k, (n, m) in zip(keys, shapes, strict=True)]
+
+
+def apply_layers(layers: Any, inputs: jax.Array) -> jax.Array:
+    """Applies linear layers with a tanh between them."""
+    *hidden, (weights, biases) = layers
+    for hidden_weights, hidden_biases in hidden:
+        inputs = jnp.tanh(inputs @ hidden_weights + hidden_biases)
+    return inputs @ weights + biases
+
+
+@partial(jax.jit, static_argnums=1)
+def new_mlp(key: jax.Array, rules: NimRules, width: int = 256) -> Parameters:
+    """Returns the parameters of two hidden layers and of an output layer for the logits and the value."""
+    return {"layers": new_layers(key, sum(rules.shape), width, width, rules.n_actions + 1)}
+
+
+def mlp(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Applies a multilayer perceptron to the one-hot heap sizes; returns logits and values."""
+    columns = [jax.nn.one_hot(heaps[:, heap], n_sizes) for heap, n_sizes in enumerate(rules.shape)]
+    outputs = apply_layers(parameters["layers"], jnp.concatenate(columns, axis=1))
+    return outputs[:, :-1], jnp.tanh(outputs[:, -1])
+
+
+@partial(jax.jit, static_argnums=1)
+def new_digit_network(key: jax.Array, rules: NimRules, hidden_size: int = 16, n_features: int = 32) -> Parameters:
+    """Returns the parameters. They do not depend on the rules, since they fit any number of heaps of any size."""
+    del rules
+    keys = jax.random.split(key, 7)
+    return {
+        "initial_state": jax.random.normal(keys[0], (1, hidden_size)),
+        "transitions": [new_layers(k, hidden_size, hidden_size)[0] for k in keys[1:3]],  # one for each bit
+        "digit_layers": new_layers(keys[3], hidden_size + 1, n_features, n_features),
+        "value_layers": new_layers(keys[4], n_features, n_features, 1),
+        "move_layers": new_layers(keys[5], n_features + 2, n_features, n_features),
+        "score_layers": new_layers(keys[6], n_features, n_features, 1),
+    }
+
+
+def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Applies the digit network; returns logits and values.
+
+    A recurrent cell scans the bits of each binary digit in the heaps and gives features of the digit. The value is
+    computed from the maximum of the features over the digits. The logit of a move also depends on the bits of the
+    moved heap before and after the move. Only a few different digits exist, so the features of all of them are
+    computed once, and positions look up the features of their digits.
+    """
+    states = parameters["initial_state"]
+    for _ in rules.heaps:  # row k is the state of a digit whose bit in heap i is bit i of k
+        after_bits = [jnp.tanh(states @ weights + biases) for weights, biases in parameters["transitions"]]
+        states = jnp.concatenate(after_bits)
+    is_lowest = jnp.repeat(jnp.arange(2.0), len(states))  # the lowest digit has a flag, for misère play
+    states = jnp.column_stack([jnp.tile(states, (2, 1)), is_lowest])
+    features = jnp.tanh(apply_layers(parameters["digit_layers"], states))
+    changes = jnp.array([[0, 0], [0, 1], [1, 0], [1, 1]])  # bits before and after a move
+    moved = jnp.column_stack([jnp.repeat(features, 4, axis=0), jnp.tile(changes, (len(features), 1))])
+    # a tanh after the second layer would saturate and leave moves with equal logits
+    of_changes = apply_layers(parameters["move_layers"], moved).reshape(len(features), 4, -1)
+
+    places = jnp.arange(max(rules.heaps).bit_length() + 1)[:, None]  # the highest digit is a leading zero
+    digits = (heaps[:, None] >> places & 1) @ (1 << jnp.arange(rules.n_heaps))  # (n, n_digits)
+    digits += (places[:, 0] == 0) * 2**rules.n_heaps
+    values = apply_layers(parameters["value_layers"], features[digits].max(axis=1))
+    before = heaps[:, None, rules.move_heaps]  # (n, 1, n_actions)
+    after = before - rules.move_counts
+    change = jax.nn.one_hot(2 * (before >> places & 1) + (after >> places & 1), 4)
+    largest = (change @ of_changes[digits]).max(axis=1)  # a product is faster than indexing
+    logits = apply_layers(parameters["score_layers"], largest)
+    return logits[..., 0], jnp.tanh(values[:, 0])
+
+
+NETWORKS: dict[str, tuple[Any, Any]] = {  # new parameters, and the network
+    "mlp": (new_mlp, mlp),
+    "digit": (new_digit_network, digit_network),
+}
 
 
 if __name__ == "__main__":

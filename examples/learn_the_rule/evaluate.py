@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from command_line import load_player, run
+from command_line import run
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -32,6 +32,7 @@ from nim_env import NimRules, evaluation
 from nim_env.rendering.appearance import COLORS
 
 from common import percent, save_figure
+from saved_players import load_player
 
 BOARDS = {"-".join(map(str, heaps)): heaps for heaps in (range(1, 2 * n, 2) for n in (5, 6, 7))}
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2026)"

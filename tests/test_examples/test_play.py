@@ -1,4 +1,4 @@
-"""The game in the terminal, with training, hints and an animation."""
+"""The game in the terminal, with training and an animation."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import play
 import pytest
 from PIL import Image
 
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, evaluation
 
 
 def test_a_win_a_loss_and_another_game(person, capsys):
@@ -30,35 +30,6 @@ def test_a_saved_agent_plays_again(person, capsys, refused):
     assert re.search(r"^my.agent takes \d blocks? from heap [AB]\.", capsys.readouterr().out, re.MULTILINE)
     with refused("--save", "expert"):
         play.main(play.Args(opponent="expert", save=Path("my.agent")))
-
-
-def hints(text):
-    """The number of each move, and whether it is marked as winning."""
-    return {
-        ("AB".index(heap), int(count)): (float(number), star == "*")
-        for heap, moves in re.findall(r"^Heap ([AB])  (.*)$", text, re.MULTILINE)
-        for count, number, star in re.findall(r"(\d+): ([-+.\d]+)(\*?)", moves)
-    }
-
-
-@pytest.mark.parametrize("opponent", ["expert", "minimax-q", "win-counting"])
-def test_hints(opponent, person, capsys):
-    rules = NimRules((2, 3))
-    person("B1")
-    player = play.main(play.Args(opponent=opponent, heaps=(2, 3), episodes=300, seed=0, first="human", hints=True))
-    first, second = capsys.readouterr().out.split("Hints: ")[1:]
-    if opponent == "minimax-q":
-        numbers = player.q_values((2, 3))
-    else:
-        numbers = player.action_probabilities(np.array((2, 3)), np.ones(5))
-    shown = hints(first)
-    assert list(shown) == list(rules.moves)
-    np.testing.assert_allclose([number for number, _ in shown.values()], numbers, atol=0.005)
-    assert [win for _, win in shown.values()] == theory.winning_action_mask(rules, (2, 3)).astype(bool).tolist()
-    assert len(hints(second)) < 5  # at the next turn, of the moves that are left
-    for text in (first, second):
-        assert bool(re.search(r"^\* ", text, re.MULTILINE)) == any(win for _, win in hints(text).values())
-    assert second.rstrip().endswith("Goodbye.")
 
 
 def test_an_animation_of_the_last_game(person):
