@@ -38,10 +38,10 @@ NOISE = 0.5
 """The fraction of a sample's standard deviation by which a settled value may miss its target. A learning rate of
 0.4 keeps this much of the deviation: √(0.4 / 1.6)."""
 
-MAX_CONTRADICTING = 0.02
+MAX_IMPOSSIBLE = 0.02
 """The fraction of the trained values that may contradict an equation. From the runs."""
 
-MAX_CONTRADICTING_WRONG_SIGN = 5 * MAX_CONTRADICTING
+MAX_IMPOSSIBLE_WRONG_SIGN = 5 * MAX_IMPOSSIBLE
 """The fraction of the trained values that may contradict the opponent's reward if all last moves have the wrong
 sign. It is larger, since the wrong sign is strong evidence by itself. An assumption."""
 
