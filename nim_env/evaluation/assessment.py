@@ -33,9 +33,9 @@ class Assessment(NamedTuple):
     """The result of :func:`assess`.
 
     Attributes:
-        mastery: How well it plays. Illegal moves lose.
-        mistakes: Its five mistakes with the fewest objects, in words.
-        diagnosis: What its values show about its training. If it has no values, its moves are diagnosed instead.
+        mastery: How well the player plays. Illegal moves lose.
+        mistakes: The player's five mistakes with the fewest objects, in words.
+        diagnosis: What the player's values show about its training. If it has no values, what its moves show.
     """
 
     mastery: Mastery

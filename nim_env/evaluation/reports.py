@@ -159,7 +159,7 @@ def report(
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
     """Yields a :class:`PositionGroup` for each number of nonempty heaps, for endgames and for other positions.
 
-    A group without positions is left out. A position is counted as lost if its winning probability in ``mastery``
+    A group without positions is left out. The losing positions are those whose winning probability in ``mastery``
     is NaN.
     """
     board = Board(rules)
@@ -185,7 +185,7 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """Returns the mean, or 1.0 if there are no numbers. It is rounded only once, so the order does not matter."""
+    """Returns the mean, or 1.0 if there are no numbers. The sum is rounded only once, in any order."""
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 

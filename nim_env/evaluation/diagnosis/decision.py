@@ -98,7 +98,7 @@ def diagnose(
 
 
 def _decide(learner: Learner, not_passed: set[str]) -> Diagnosis:
-    """Decides whether the values show a correct learner under the first assumptions or under others, or a bug.
+    """Decides whether a learner is correct, has a bug, or must train longer.
 
     The steps are made in order, and the first that finds something ends the diagnosis.
 
@@ -146,7 +146,7 @@ def _not_finite(rules: NimRules, table: Floats) -> Diagnosis | None:
 def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
     """Looks for an initial value other than the assumed one in the entries for illegal actions.
 
-    No update changes these entries. If they are 0, they show nothing.
+    No update changes these entries, so they still hold the initial value. If they are 0, they show nothing.
     """
     found, assumed = inputs.initial, assumptions.initial
     if assumed is None or found is None or found in (0, assumed):
@@ -156,7 +156,10 @@ def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
-    """Checks whether the learner adds a huge future return to the reward of last moves, which end the game."""
+    """Looks for last moves whose values all have the same huge number added to their reward.
+
+    Such a learner adds a future return to the last reward, although the game is over.
+    """
     last = inputs.last_moves
     typical = float(np.median(last))
     future = typical - assumptions.bellman(inputs.pairs.rules).last_mover
@@ -171,9 +174,10 @@ def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _reward_size(inputs: Inputs) -> float:
-    """Infers the size of the rewards from the values of last moves.
+    """Infers the size of the rewards from the values of last moves, which are learned first.
 
-    Last moves that still have the initial value are left out. The result is 1 if the others do not agree.
+    The result is 1 if these values do not agree on another size. Values that still equal the initial value are
+    left out.
     """
     last = np.abs(inputs.last_moves[inputs.last_moves != (inputs.initial or 0)])
     if len(last) < thresholds.MIN_COUNT:
@@ -191,7 +195,10 @@ def _reward_size(inputs: Inputs) -> float:
 
 
 def _untrained(learner: Learner) -> Diagnosis | None:
-    """Checks whether all values are still the initial one, perhaps because a bug keeps them there."""
+    """Returns the diagnosis that all values still equal the initial value, or ``None`` if one differs.
+
+    The diagnosis names the known bugs that never move a value.
+    """
     if learner.is_trained.any():
         return None
     stays = [bug for bug in learner.bugs if np.all(bug.target.mean == learner.scaled.initial)]
@@ -200,7 +207,10 @@ def _untrained(learner: Learner) -> Diagnosis | None:
 
 
 def _only_sorted(learner: Learner) -> Diagnosis | None:
-    """Checks whether only positions with sorted heaps have values, although the board has many others."""
+    """Looks for a table with values only in the positions with sorted heaps, such as 1-1-3.
+
+    Some programs sort the heaps, so they never use the rows of other positions.
+    """
     inputs, pairs = learner.inputs, learner.pairs
     if not inputs.has_action_values:
         return None
@@ -252,7 +262,7 @@ def _plays_perfectly(learner: Learner) -> Diagnosis | None:
 
 
 def _train_longer(learner: Learner) -> Diagnosis:
-    """Returns the diagnosis that the values show no bug but have not settled yet."""
+    """Returns the diagnosis that the values show no bug but have not reached their targets yet."""
     text = f"train longer: {_settled_in_words(learner)} so far"
     never = ""
     if not learner.inputs.is_self_play:

@@ -39,11 +39,11 @@ NOISE = 0.5
 0.4 keeps this much of the deviation: √(0.4 / 1.6)."""
 
 MAX_IMPOSSIBLE = 0.02
-"""The fraction of the trained values that may contradict an equation. From the runs."""
+"""The fraction of the trained values that an equation may be unable to produce. From the runs."""
 
 MAX_IMPOSSIBLE_WRONG_SIGN = 5 * MAX_IMPOSSIBLE
-"""The fraction of the trained values that may contradict the opponent's reward if all last moves have the wrong
-sign. It is larger, since the wrong sign is strong evidence by itself. An assumption."""
+"""The same fraction for the equation with the opponent's reward, if all last moves have the wrong sign. It is
+larger, since the wrong sign is strong evidence by itself. An assumption."""
 
 MIN_NEARER = 0.85
 """The fraction that must lie nearer to the target of a bug, among the values that can tell the bug from Bellman's
