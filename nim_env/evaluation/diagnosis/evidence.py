@@ -95,13 +95,20 @@ def satisfies_bellman(learner: Learner) -> bool:
     Most values must lie near their targets, and the values of all best moves near the end of the game must. Most
     values must not lie nearer to the targets of a known bug.
     """
-    is_best_at_end = learner.is_greedy & (learner.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
-    is_off = is_best_at_end & learner.must_be_trained & (distance(learner, learner.targets) > thresholds.APART)
-    if is_off.any() or fraction_explained(learner, learner.targets) < thresholds.MIN_EXPLAINED:
+    is_at_end = learner.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
+    if (_are_best_moves_off(learner) & is_at_end).any():
+        return False
+    if fraction_explained(learner, learner.targets) < thresholds.MIN_EXPLAINED:
         return False
     return not any(
         most_are_nearer(learner, bug.target, learner.is_trained, thresholds.MAJORITY) for bug in learner.bugs
     )
+
+
+def _are_best_moves_off(learner: Learner) -> Bools:
+    """Returns which values are updated values of best moves that are off their targets, bool of shape ``(P,)``."""
+    is_off = distance(learner, learner.targets) > thresholds.APART
+    return learner.is_greedy & learner.must_be_trained & is_off
 
 
 # The known bugs
@@ -274,8 +281,7 @@ def witness(learner: Learner) -> Witness | None:
     others = learner.is_trained & ~learner.is_greedy
     n_others = pairs.sums(others)[pairs.position]
     n_away = pairs.sums(others & (from_target >= thresholds.NEAR))[pairs.position]
-    is_late = learner.is_greedy & learner.must_be_trained & (from_target > thresholds.APART)
-    is_stuck = is_late & (n_others > 0) & (n_away == 0)
+    is_stuck = _are_best_moves_off(learner) & (n_others > 0) & (n_away == 0)
     candidates = np.flatnonzero(is_impossible if is_impossible.any() else is_stuck)
     if not len(candidates):
         return None

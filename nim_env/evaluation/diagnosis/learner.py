@@ -184,13 +184,6 @@ class Learner:
         behavior = self.inputs.behavior
         return self._epsilon_greedy(self.exploration) if behavior is None else behavior
 
-    def _replies(self, own_moves: Floats) -> Floats:
-        """Returns the probability with which the other player plays each pair's action, shape ``(P,)``.
-
-        In self-play this is the learner itself, which plays with the probabilities ``own_moves``.
-        """
-        return own_moves if self.inputs.opponent is None else self.inputs.opponent
-
     def _epsilon_greedy(self, epsilon: float) -> Floats:
         """Returns the probability of each pair's action in ε-greedy play, shape ``(P,)``."""
         n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.position]
@@ -203,9 +196,10 @@ class Learner:
         out.
         """
         own_moves = self._epsilon_greedy(epsilon)
+        replies = own_moves if self.inputs.opponent is None else self.inputs.opponent
         of_positions = self._means(own_moves) if self.assumptions.on_policy else self._maxima
         samples = self.pairs.after(self.bellman.other_player, self.inputs.discount * of_positions)
-        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(self._replies(own_moves) * samples))
+        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(replies * samples))
         return float(np.abs(self.values - targets)[self.is_trained].sum())
 
     def _means(self, policy: Floats) -> Floats:
@@ -270,7 +264,8 @@ class Learner:
 
     def _by_turn(self, equation: Equation) -> Target:
         """Returns the target that follows from the player's own values after each reply of the other player."""
-        pairs, replies = self.pairs, self._replies(self.own_moves)
+        pairs = self.pairs
+        replies = self.own_moves if self.inputs.opponent is None else self.inputs.opponent
         factor = self.inputs.discount * equation.sign
         samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
         mean = pairs.sums(replies * samples)

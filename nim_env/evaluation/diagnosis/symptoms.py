@@ -14,7 +14,7 @@ import numpy as np
 from nim_env.evaluation.diagnosis import evidence, findings, thresholds
 from nim_env.evaluation.diagnosis.findings import Diagnosis
 from nim_env.evaluation.diagnosis.inputs import Bools, Floats
-from nim_env.evaluation.diagnosis.learner import Learner, Target
+from nim_env.evaluation.diagnosis.learner import Learner
 
 
 def first_symptom(learner: Learner) -> Diagnosis | None:
@@ -179,25 +179,31 @@ def _is_off(learner: Learner) -> Bools:
 
 
 def _other_discount(learner: Learner) -> Diagnosis | None:
-    """Checks whether Bellman's equation holds with a discount other than the one that was passed.
+    """Looks for a discount, other than the one that was passed, with which Bellman's equation holds.
 
     The values of last moves must have reached their reward, since all other values depend on them. If the rewards
     seem smaller than 1, and the discount smaller by the same factor, the bug is that the learner never finds its
     old value.
     """
     passed, reward_size = learner.inputs.discount, learner.assumptions.reward_size
-    fitted = _fitted_discount(_discounts_by_step(learner), passed) if _have_last_moves_arrived(learner) else None
-    if fitted is None:
+    by_step = _discounts_by_step(learner) if _have_last_moves_arrived(learner) else {}
+    medians = {step: float(np.median(discounts)) for step, discounts in by_step.items()}
+    # the square counts since an own turn is two moves
+    if any(_are_same(median, given) for median in medians.values() for given in (passed, passed**2)):
         return None
-    discount, step = fitted
-    if reward_size < 1 and _are_same(discount, reward_size * passed):
-        text = f"the old value is never found: each value is {reward_size:.2g} of its last target"
-        return findings.bug(text, findings.OLD_VALUE_IGNORED, place="in the update")
-    text = (
-        f"{findings.BELLMAN} holds with a discount of {discount:.2f} per {step}, not {passed:g}. "
-        "If this is your discount, pass it; if not, the update uses another one"
-    )
-    return findings.undecided(text, findings.OTHER_DISCOUNT, discount=discount)
+    for step, discount in medians.items():
+        is_discount = thresholds.SAME_DISCOUNT < discount < 1 + thresholds.SAME_DISCOUNT
+        if not is_discount or _are_same(by_step[step], discount).mean() < thresholds.MIN_EXPLAINED:
+            continue
+        if reward_size < 1 and _are_same(discount, reward_size * passed):
+            text = f"the old value is never found: each value is {reward_size:.2g} of its last target"
+            return findings.bug(text, findings.OLD_VALUE_IGNORED, place="in the update")
+        text = (
+            f"{findings.BELLMAN} holds with a discount of {discount:.2f} per {step}, not {passed:g}. "
+            "If this is your discount, pass it; if not, the update uses another one"
+        )
+        return findings.undecided(text, findings.OTHER_DISCOUNT, discount=discount)
+    return None
 
 
 def _have_last_moves_arrived(learner: Learner) -> bool:
@@ -213,72 +219,26 @@ def _have_last_moves_arrived(learner: Learner) -> bool:
 def _discounts_by_step(learner: Learner) -> dict[str, Floats]:
     """Computes the discount with which each value would equal its target.
 
+    A target is linear in the discount, so its values for two discounts are enough. A value of the learner is left
+    out if its target is noisy or hardly depends on the discount, or if the value still equals the initial value.
+
     Returns:
-        The discounts by the step to which they apply: one array under the key "own turn", and in self-play another
-        one under the key "move". A key is missing if only a few values give a discount.
+        The discounts by the step to which they apply: an array under the key "own turn", and in self-play another
+        one under the key "move". A key is missing if fewer than three values give a discount.
     """
     passed = learner.inputs.discount
     steps = ("move", "own turn") if learner.inputs.is_self_play else ("own turn",)
     targets_at_0 = learner.targets_of(learner.bellman._replace(sign=0.0))
     targets_at_1 = learner.targets_of(learner.bellman._replace(sign=1 / passed if passed else 1.0))
-    found = {
-        step: _discounts(learner, at_0, at_1)
-        for step, at_0, at_1 in zip(steps, targets_at_0, targets_at_1, strict=True)
-    }
-    return {step: discounts for step, discounts in found.items() if len(discounts) >= thresholds.MIN_COUNT}
+    by_step = {}
+    for step, at_0, at_1 in zip(steps, targets_at_0, targets_at_1, strict=True):
+        slope = at_1.mean - at_0.mean
+        counts = learner.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
+        if counts.sum() >= thresholds.MIN_COUNT:
+            by_step[step] = (learner.values - at_0.mean)[counts] / slope[counts]
+    return by_step
 
 
-def _discounts(learner: Learner, at_0: Target, at_1: Target) -> Floats:
-    """Computes the discount with which each value would equal its target.
-
-    A target is linear in the discount, so two targets are enough. A value is left out if its target is noisy or
-    hardly depends on the discount, or if it still equals the initial value.
-
-    Args:
-        learner: The learner.
-        at_0: The target with a discount of 0.
-        at_1: The target with a discount of 1.
-
-    Returns:
-        The discounts, a one-dimensional array.
-    """
-    slope = at_1.mean - at_0.mean
-    is_judged = learner.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
-    return (learner.values - at_0.mean)[is_judged] / slope[is_judged]
-
-
-def _fitted_discount(by_step: dict[str, Floats], passed: float) -> tuple[float, str] | None:
-    """Finds the discount that most values agree on.
-
-    Args:
-        by_step: The discounts that single values show, by the step to which they apply: "move" or "own turn".
-        passed: The discount that the user passed.
-
-    Returns:
-        The discount and the step. ``None`` if most values show no common discount, or if they fit ``passed``.
-    """
-    if any(_fit_passed_discount(discounts, passed) for discounts in by_step.values()):
-        return None
-    for step, discounts in by_step.items():
-        typical = float(np.median(discounts))
-        is_discount = thresholds.SAME_DISCOUNT < typical < 1 + thresholds.SAME_DISCOUNT
-        if is_discount and _are_same(discounts, typical).mean() >= thresholds.MIN_EXPLAINED:
-            return typical, step
-    return None
-
-
-def _fit_passed_discount(discounts: Floats, passed: float) -> bool:
-    """Returns whether most of the discounts, or their median, equal the discount that was passed or its square.
-
-    The square counts since an own turn is two moves.
-    """
-    return any(
-        _are_same(discounts, discount).mean() >= thresholds.MAJORITY
-        or _are_same(float(np.median(discounts)), discount)
-        for discount in (passed, passed**2)
-    )
-
-
-def _are_same(discounts: Any, discount: float) -> Any:
-    """Returns whether each number is nearly equal to ``discount``."""
-    return np.abs(discounts - discount) < thresholds.SAME_DISCOUNT
+def _are_same(numbers: Any, discount: float) -> Any:
+    """Returns whether a number, or each number of an array, is nearly equal to ``discount``."""
+    return np.abs(numbers - discount) < thresholds.SAME_DISCOUNT

@@ -54,8 +54,8 @@ MIN_EXPLAINED = 0.8
 
 MAJORITY = 0.5
 """Most values means more than this fraction of them. A bug is likely if it explains most values, and if most lie
-nearer to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. The
-given discount is right if most values show it. A definition."""
+nearer to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. A
+definition."""
 
 MIN_SURPRISAL = 8
 """Something has not happened by chance if its surprisal is larger than this. The surprisal is minus the natural
