@@ -211,11 +211,8 @@ def _only_sorted(learner: Learner) -> Diagnosis | None:
 
     Some programs sort the heaps, so they never use the rows of other positions.
     """
-    inputs, pairs = learner.inputs, learner.pairs
-    if not inputs.has_action_values:
-        return None
-    is_trained = ((inputs.table != (inputs.initial or 0)) & pairs.legal).any(axis=1)
-    steps = np.diff(pairs.positions, axis=1)
+    is_trained = learner.pairs.sums(learner.is_trained) > 0
+    steps = np.diff(learner.pairs.positions, axis=1)
     for is_unsorted in ((steps < 0).any(axis=1), (steps > 0).any(axis=1)):  # not ascending, not descending
         is_enough = min(is_unsorted.sum(), is_trained.sum()) >= thresholds.MIN_COUNT
         if is_enough and not is_trained[is_unsorted].any():
