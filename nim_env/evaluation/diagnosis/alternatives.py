@@ -1,7 +1,7 @@
 """Whether a correct learner under other assumptions can have the values.
 
-The values are judged under the first assumptions before. The others are other rewards, another initial value, and
-on-policy targets.
+The diagnosis first assumes rewards of one size, an initial value and Q-learning. The other assumptions are other
+rewards, another initial value, and on-policy targets.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def diagnosis_under_other_assumptions(
     """Returns an undecided diagnosis if a correct learner under other assumptions can have the values.
 
     Args:
-        learner: The learner under the first assumptions.
+        learner: The learner under the assumptions that were tried before.
         not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these are varied.
-        suspected: The diagnosis of a bug under the first assumptions. ``None`` if no bug was found.
+        suspected: The diagnosis of a bug under those assumptions. ``None`` if no bug was found.
 
     Returns:
-        The undecided diagnosis. It asks the user whether the first assumption that fits is right. ``None`` if no
-        other assumption fits.
+        The undecided diagnosis. It asks the user about the first assumption with which a correct learner can have
+        the values. ``None`` if there is no such assumption.
     """
     for assumptions, question in _other_assumptions(learner, not_passed):
         other = Learner(learner.inputs, assumptions)
@@ -73,7 +73,11 @@ def _other_assumptions(learner: Learner, not_passed: set[str]) -> Iterator[tuple
 
 
 def _other_initials(learner: Learner) -> list[float]:
-    """Returns the values from which the learner may have started instead of the assumed initial value."""
+    """Returns numbers that may be the initial value instead of the assumed one.
+
+    These are the values that look as if they were never updated, and a reward if all values that Bellman's
+    equation cannot produce lie on its side.
+    """
     initials, reward_size = learner.inputs.possible_initials, learner.assumptions.reward_size
     is_outside = evidence.impossible_values(learner, learner.targets)
     is_above = np.all([learner.values > target.high for target in learner.targets], axis=0)
@@ -94,9 +98,9 @@ def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosi
     two.
 
     Args:
-        other: The learner under other assumptions.
-        question: Sentences that ask the user whether these assumptions are right.
-        suspected: The diagnosis of the suspected bug under the first assumptions.
+        other: The learner under other assumptions than those under which the bug is suspected.
+        question: Sentences that ask the user whether these other assumptions are right.
+        suspected: The diagnosis of the suspected bug.
 
     Returns:
         The diagnosis, or ``None`` if there is no other known bug.
@@ -111,9 +115,9 @@ def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosi
 
 
 def _bugs_that_rewards_explain(other: Learner) -> set[str]:
-    """Returns the bugs that a correct learner seems to have if other rewards than its own are assumed.
+    """Returns the names of the bugs that a correct learner seems to have if it is judged with wrong rewards.
 
-    ``other`` is the learner with its own rewards.
+    ``other`` is the learner with the right rewards.
     """
     if 0 in (other.scaled.win, other.scaled.loss):
         return {findings.LAST_MOVER_DROPPED, findings.OTHER_PLAYER_DROPPED}
@@ -124,9 +128,9 @@ def _can_be_correct(learner: Learner, other: Learner, suspected: set[str]) -> bo
     """Returns whether a correct learner under other assumptions can have the values.
 
     Args:
-        learner: The learner under the first assumptions.
+        learner: The learner under the assumptions that were tried before.
         other: The learner under the other assumptions.
-        suspected: The names of the bugs that are suspected under the first assumptions.
+        suspected: The names of the bugs that are suspected under the assumptions that were tried before.
 
     Returns:
         Whether it can.

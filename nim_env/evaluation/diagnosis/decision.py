@@ -103,9 +103,9 @@ def _decide(learner: Learner, not_passed: set[str]) -> Diagnosis:
     The steps are made in order, and the first that finds something ends the diagnosis.
 
     Args:
-        learner: The learner under the first assumptions.
-        not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these are varied for the
-            other assumptions.
+        learner: The learner under the usual assumptions.
+        not_passed: The arguments of :func:`diagnose` that the user did not pass. Other assumptions about these are
+            tried if the values do not fit.
 
     Returns:
         The diagnosis.

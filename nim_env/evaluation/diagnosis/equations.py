@@ -38,8 +38,8 @@ class Equation(NamedTuple):
         last_mover: The reward of the player who takes the last object.
         other_player: The reward of the other player.
         bootstrap: How the equation turns the values of the next position into one number.
-        sign: A factor of this number: 1 in Bellman's equation, -1 if a bug changes its sign, 0 if a bug leaves it
-            out. The minus sign in the equation by move is not part of this factor.
+        sign: The factor by which this number is multiplied: 1 in Bellman's equation, -1 if a bug changes the sign,
+            0 if a bug leaves the number out. The minus sign of minimax-Q comes in addition.
     """
 
     last_mover: float

@@ -14,35 +14,36 @@ from nim_env.evaluation.diagnosis.learner import Bug, Learner, Target
 
 
 def distance(learner: Learner, targets: list[Target]) -> Floats:
-    """Returns the distance of each value from the nearest of its targets, float64 of shape ``(P,)``.
+    """Returns the distance of each action value from the nearest of its targets, float64 of shape ``(n_pairs,)``.
 
-    The part that the noise of samples can explain is subtracted, but the result is never below 0.
+    The part of the distance that noise in the samples can explain is subtracted. The result is never below 0.
     """
     distances = [np.abs(learner.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
     return np.min(distances, axis=0).clip(0)
 
 
 def distance_outside(learner: Learner, targets: list[Target]) -> Floats:
-    """Returns how far each value lies outside the range of a target, float64 of shape ``(P,)``.
+    """Returns how far each action value lies outside the range of its target, float64 of shape ``(n_pairs,)``.
 
-    The result is negative for a value inside the range. Of several targets, the nearest range counts.
+    The result is negative for a value inside the range. If there are several targets, the nearest range counts.
     """
     values = learner.values
     return np.min([np.maximum(target.low - values, values - target.high) for target in targets], axis=0)
 
 
 def impossible_values(learner: Learner, targets: list[Target]) -> Bools:
-    """Returns which values a learner with these targets cannot have, bool of shape ``(P,)``.
+    """Returns which action values a learner with these targets cannot have, bool of shape ``(n_pairs,)``.
 
-    These are the values that lie clearly outside the ranges of all targets. The initial value never counts.
+    These are the values that lie clearly outside the ranges of all their targets. A value that still equals the
+    initial value is always possible.
     """
     return learner.is_trained & (distance_outside(learner, targets) > thresholds.NEAR)
 
 
 def min_impossible_values(learner: Learner) -> float:
-    """Returns how many values must be impossible under Bellman's equation to prove a bug.
+    """Returns how many values that Bellman's equation cannot produce are needed to prove a bug.
 
-    A few are enough, unless the opponent draws its replies. The ranges of targets are then only approximate, so
+    Three are enough, unless the opponent draws its replies. The ranges of targets are then only approximate, so
     some values of a correct learner can lie outside.
     """
     n_by_chance = (1 - thresholds.MIN_EXPLAINED) * learner.may_be_trained.sum()
@@ -50,13 +51,13 @@ def min_impossible_values(learner: Learner) -> float:
 
 
 def fraction_explained(learner: Learner, targets: list[Target], among: Bools | None = None) -> float:
-    """Returns the fraction of the values that lie near one of their targets.
+    """Returns the fraction of the action values that lie near one of their targets.
 
     Args:
         learner: The learner.
         targets: The targets, for example two in self-play.
-        among: Which values count, shape ``(P,)``. ``None`` for the values that differ from the initial value. A
-            value is always left out if both the value and its target are near 0.
+        among: Which values count, shape ``(n_pairs,)``. ``None`` for the values that differ from the initial
+            value. A value is always left out if both the value and its target are near 0.
 
     Returns:
         The fraction, from 0 to 1. It is 0 if no value counts.
@@ -74,8 +75,8 @@ def most_are_nearer(learner: Learner, bug: Target, among: Bools, min_fraction: f
     Args:
         learner: The learner.
         bug: The target of the bug.
-        among: Which values count, shape ``(P,)``. A value is always left out if its two targets are close to each
-            other.
+        among: Which values count, shape ``(n_pairs,)``. A value is always left out if its two targets are close to
+            each other.
         min_fraction: The fraction of the values that must lie nearer to the bug's target.
 
     Returns:
@@ -106,7 +107,10 @@ def satisfies_bellman(learner: Learner) -> bool:
 
 
 def _are_best_moves_off(learner: Learner) -> Bools:
-    """Returns which values are updated values of best moves that are off their targets, bool of shape ``(P,)``."""
+    """Returns which values of best moves are off their targets, bool of shape ``(n_pairs,)``.
+
+    Values that were never updated do not count.
+    """
     is_off = distance(learner, learner.targets) > thresholds.APART
     return learner.is_greedy & learner.must_be_trained & is_off
 
@@ -240,9 +244,9 @@ def _fits_better(
         learner: The learner.
         bug: The target of the bug.
         among: Of which values a fraction must lie near the bug's target, and no smaller one than lies near
-            Bellman's, shape ``(P,)``.
+            Bellman's, shape ``(n_pairs,)``.
         is_evidence: Of which values a fraction must lie nearer to the bug's target than to Bellman's, shape
-            ``(P,)``.
+            ``(n_pairs,)``.
         min_explained: The first fraction.
         min_nearer: The second fraction.
 

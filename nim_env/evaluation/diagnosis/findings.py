@@ -135,7 +135,7 @@ class Diagnosis:
     Attributes:
         result: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
         verdict: The result and what to do next, in a few sentences.
-        findings: The names of what was found. There are several if the values cannot tell them apart.
+        findings: The names of what was found. There are several names if several bugs can lead to the values.
         witness: The clearest example of a wrong value. ``None`` if there is no example, and always ``None`` if
             moves were diagnosed.
         discount: The discount with which the values satisfy Bellman's equation, if it differs from the one that

@@ -23,17 +23,17 @@ Indices = NDArray[np.intp]
 class Pairs:
     """All pairs of a position and an action that is legal there.
 
-    There are N positions, numbered from the fewest to the most objects, so the empty position has the number 0. In
-    all of them together there are P legal actions. The pairs are sorted by their positions.
+    The positions are numbered from the fewest to the most objects, so the empty position has the number 0. In a
+    large game only the first 50,000 count. The pairs are sorted by their positions.
 
     Attributes:
         rules: The game.
-        indices: The index of each position in the user's table, ``np.intp`` of shape ``(N,)``.
-        positions: The heap sizes of each position, int64 of shape ``(N, n_heaps)``.
-        legal: Whether each action is legal in each position, bool of shape ``(N, n_actions)``.
-        position: The number of each pair's position, from 0 to N - 1, ``np.intp`` of shape ``(P,)``.
-        action: The action of each pair, ``np.intp`` of shape ``(P,)``.
-        next_position: The number of the position after each pair's action, ``np.intp`` of shape ``(P,)``.
+        indices: The index of each position in the user's table, ``np.intp`` of shape ``(n_positions,)``.
+        positions: The heap sizes of each position, int64 of shape ``(n_positions, n_heaps)``.
+        legal: Whether each action is legal in each position, bool of shape ``(n_positions, n_actions)``.
+        position: The number of each pair's position, ``np.intp`` of shape ``(n_pairs,)``.
+        action: The action of each pair, ``np.intp`` of shape ``(n_pairs,)``.
+        next_position: The number of the position after each pair's action, ``np.intp`` of shape ``(n_pairs,)``.
     """
 
     rules: NimRules
@@ -46,40 +46,43 @@ class Pairs:
 
     @cached_property
     def n_objects(self) -> NDArray[np.int64]:
-        """The number of objects in each pair's position, int64 of shape ``(P,)``."""
+        """The number of objects in each pair's position, int64 of shape ``(n_pairs,)``."""
         return self.positions.sum(axis=1)[self.position]
 
     @cached_property
     def is_last(self) -> Bools:
-        """Whether each pair's action takes the last object, bool of shape ``(P,)``."""
+        """Whether each pair's action takes the last object, bool of shape ``(n_pairs,)``."""
         return self.next_position == 0
 
     @cached_property
     def wins(self) -> Bools:
-        """Whether each pair's action is a winning move, bool of shape ``(P,)``."""
+        """Whether each pair's action is a winning move, bool of shape ``(n_pairs,)``."""
         return theory.winning_action_mask(self.rules, self.positions)[self.legal] > 0
 
     @cached_property
     def n_legal(self) -> NDArray[np.int64]:
-        """The number of legal actions in each position, shape ``(N,)``. It is 1 for the empty position."""
+        """The number of legal actions in each position, int64 of shape ``(n_positions,)``.
+
+        It is set to 1 for the empty position, so one can divide by it.
+        """
         return self.legal.sum(axis=1).clip(1)
 
     def to_table(self, entries: Floats, illegal: float) -> Floats:
         """Arranges the entries of the pairs in a table with a row for each position and a column for each action.
 
         Args:
-            entries: An entry for each pair, shape ``(P,)``.
+            entries: An entry for each pair, shape ``(n_pairs,)``.
             illegal: The entry of all illegal actions.
 
         Returns:
-            The table, float64 of shape ``(N, n_actions)``.
+            The table, float64 of shape ``(n_positions, n_actions)``.
         """
         table = np.full(self.legal.shape, illegal)
         table[self.legal] = entries
         return table
 
     def probabilities(self, policy: PolicyLike) -> Floats:
-        """Returns the probability with which a policy plays each pair's action in its position, shape ``(P,)``."""
+        """Returns the probability of each pair's action under a policy, float64 of shape ``(n_pairs,)``."""
         table = tabulate(self.rules, policy, np.float64, illegal_action="lose").probabilities
         return table[self.indices][self.legal]
 
@@ -88,21 +91,25 @@ class Pairs:
 
         Args:
             at_end: The entry if the action ends the game.
-            entries: An entry for each position, shape ``(N,)``.
+            entries: An entry for each position, shape ``(n_positions,)``.
 
         Returns:
-            An entry for each pair, shape ``(P,)``.
+            An entry for each pair, shape ``(n_pairs,)``.
         """
         return np.where(self.is_last, at_end, entries[self.next_position])
 
     def sums(self, entries: NDArray[Any]) -> Floats:
-        """Adds up the entries of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``."""
+        """Adds up the entries of all pairs of the same position.
+
+        The argument has the shape ``(n_pairs,)`` and the result the shape ``(n_positions,)``.
+        """
         return np.bincount(self.position, entries, len(self.indices)).astype(np.float64)
 
     def maxima(self, entries: Floats) -> Floats:
-        """Finds the largest entry of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``.
+        """Finds the largest entry among all pairs of the same position.
 
-        The result is 0 for the empty position, which has no pairs.
+        The argument has the shape ``(n_pairs,)`` and the result the shape ``(n_positions,)``. The result is 0 for
+        the empty position, which has no pairs.
         """
         found = np.full(len(self.indices), -np.inf)
         np.maximum.at(found, self.position, entries)
@@ -111,10 +118,10 @@ class Pairs:
 
 
 def pairs_of(rules: NimRules) -> Pairs:
-    """Lists the pairs of a game. A large game is cut down to the positions with the fewest objects.
+    """Lists all pairs of a position and an action that is legal there.
 
-    No move leads out of these positions, since a move removes objects. ``MAX_POSITIONS`` says how many there are
-    at most.
+    A large game is cut down to the 50,000 positions with the fewest objects. No move leads out of these positions,
+    since a move removes objects.
     """
     heaps = rules.all_positions()
     indices = heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
@@ -130,19 +137,17 @@ def pairs_of(rules: NimRules) -> Pairs:
 class Inputs:
     """What the user passed to the diagnosis, without any assumption.
 
-    The values belong to the N positions and P pairs of :class:`Pairs`.
-
     Attributes:
-        pairs: The pairs of a position and a legal action.
-        table: The values: float64 of shape ``(N, n_actions)`` for values of actions, or ``(N,)`` for values of
-            positions.
+        pairs: All pairs of a position and an action that is legal there.
+        table: The values: float64 of shape ``(n_positions, n_actions)`` for values of actions, or
+            ``(n_positions,)`` for values of positions.
         discount: The discount of the training.
         earlier: The values of the same training at an earlier time, in one of the two shapes. ``None`` if there
             are none.
-        opponent: The probability with which the opponent plays each pair's action, float64 of shape ``(P,)``.
-            ``None`` for self-play.
+        opponent: The probability with which the opponent plays each pair's action, float64 of shape
+            ``(n_pairs,)``. ``None`` for self-play.
         behavior: The probability with which the learner itself played each pair's action, float64 of shape
-            ``(P,)``. ``None`` if its policy was not passed.
+            ``(n_pairs,)``. ``None`` if its policy was not passed.
     """
 
     pairs: Pairs
@@ -186,7 +191,7 @@ class Inputs:
 
     @cached_property
     def possible_initials(self) -> list[float]:
-        """Numbers that look like the initial value of an untrained position.
+        """Numbers that look like the initial value of positions that were never updated.
 
         Such a number is the value of all legal actions in at least three positions in which some of the actions
         win and others lose.

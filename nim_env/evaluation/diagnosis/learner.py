@@ -18,10 +18,12 @@ from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 
 
 class Target(NamedTuple):
-    """The target that an equation gives to the value of each legal action: four arrays of shape ``(P,)``.
+    """The targets that an equation gives to the action values: four arrays of shape ``(n_pairs,)``.
+
+    There is an entry for each pair of a position and an action that is legal there.
 
     Attributes:
-        mean: The mean of the samples toward which an update moves the value.
+        mean: The mean of the samples toward which updates move the value.
         deviation: The standard deviation of one sample. It is 0 if all samples are equal.
         low: The lower end of the range in which the value stays during the training.
         high: The upper end of the same range.
@@ -51,8 +53,7 @@ class Bug(NamedTuple):
 class Learner:
     """A learner under some assumptions.
 
-    Arrays of shape ``(N,)`` have an entry for each position, and arrays of shape ``(P,)`` have one for each pair
-    of a position and a legal action, as in :class:`Pairs`.
+    Arrays of shape ``(n_pairs,)`` have an entry for each pair of a position and an action that is legal there.
 
     Attributes:
         inputs: What the user passed.
@@ -86,7 +87,7 @@ class Learner:
 
     @cached_property
     def _table(self) -> Floats:
-        """The values of all actions, including illegal ones, float64 of shape ``(N, n_actions)``.
+        """The values of all actions, including illegal ones, float64 of shape ``(n_positions, n_actions)``.
 
         If the user's table was made from a dictionary, it has a 0 for each missing entry. Such a 0 is read as the
         initial value. If the table holds values of positions, the values of actions are computed from them.
@@ -109,12 +110,12 @@ class Learner:
 
     @cached_property
     def values(self) -> Floats:
-        """The value of each legal action, float64 of shape ``(P,)``."""
+        """The value of each pair of a position and a legal action, float64 of shape ``(n_pairs,)``."""
         return self._table[self.pairs.legal]
 
     @cached_property
     def _maxima(self) -> Floats:
-        """The largest value of a legal action in each position, float64 of shape ``(N,)``."""
+        """The largest value of a legal action in each position, float64 of shape ``(n_positions,)``."""
         return self.pairs.maxima(self.values)
 
     @cached_property
@@ -124,12 +125,12 @@ class Learner:
 
     @cached_property
     def is_greedy(self) -> Bools:
-        """Whether each legal action has the largest value in its position, bool of shape ``(P,)``."""
+        """Whether each pair's action has the largest value in its position, bool of shape ``(n_pairs,)``."""
         return self.values == self._maxima[self.pairs.position]
 
     @cached_property
     def is_trained(self) -> Bools:
-        """Whether each value differs from the initial value, bool of shape ``(P,)``.
+        """Whether each value differs from the initial value, bool of shape ``(n_pairs,)``.
 
         All are True if the initial value is not known.
         """
@@ -137,10 +138,10 @@ class Learner:
 
     @cached_property
     def must_be_trained(self) -> Bools:
-        """Whether the training must have updated each value, bool of shape ``(P,)``.
+        """Whether the training must have updated each value, bool of shape ``(n_pairs,)``.
 
-        It has updated every value that differs from the initial value. It must have updated another value too if
-        some other value in the same position differs, and if all values in the next position differ.
+        It has updated every value that differs from the initial value. It must also have updated a value if
+        another value in the same position differs and all values in the next position differ.
         """
         is_complete = self._n_trained == self.pairs.n_legal
         # after a last move: no such value differs, so the reward of last moves may be the initial value
@@ -149,23 +150,23 @@ class Learner:
 
     @cached_property
     def may_be_trained(self) -> Bools:
-        """Whether the training may well have updated each value, bool of shape ``(P,)``.
+        """Whether the training may have updated each value, bool of shape ``(n_pairs,)``.
 
         It has updated every value that differs from the initial value. If the initial value equals a reward, an
-        update can leave a value there, so it may have updated all values of a position in which some value
-        differs.
+        update can leave a value unchanged. Then the training may have updated all values of a position in which
+        some value differs.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)
 
     @cached_property
     def _n_trained(self) -> Floats:
-        """The number of values in each position that differ from the initial value, shape ``(N,)``."""
+        """The number of values in each position that differ from the initial value, shape ``(n_positions,)``."""
         return self.pairs.sums(self.is_trained)
 
     @property
     def _is_visited(self) -> Bools:
-        """Whether any value in each pair's position differs from the initial value, bool of shape ``(P,)``."""
+        """Whether each pair's position has a value that differs from the initial value, shape ``(n_pairs,)``."""
         return (self._n_trained > 0)[self.pairs.position]
 
     # The moves of both players
@@ -180,20 +181,20 @@ class Learner:
 
     @cached_property
     def own_moves(self) -> Floats:
-        """The probability with which the learner plays each pair's action, float64 of shape ``(P,)``."""
+        """The probability with which the learner plays each pair's action, float64 of shape ``(n_pairs,)``."""
         behavior = self.inputs.behavior
         return self._epsilon_greedy(self.exploration) if behavior is None else behavior
 
     def _epsilon_greedy(self, epsilon: float) -> Floats:
-        """Returns the probability of each pair's action in ε-greedy play, shape ``(P,)``."""
+        """Returns the probability of each pair's action in ε-greedy play, shape ``(n_pairs,)``."""
         n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.position]
         return (1 - epsilon) * self.is_greedy / n_best + epsilon / self.pairs.n_legal[self.pairs.position]
 
     def _misfit(self, epsilon: float) -> float:
         """Adds up how far the values lie from their targets if the learner plays ε-greedily with this ε.
 
-        The targets are those of Bellman's equation by own turn. Values that still equal the initial value are left
-        out.
+        The targets are those of Q-learning, from one turn of the learner to its next. Values that still equal the
+        initial value are left out.
         """
         own_moves = self._epsilon_greedy(epsilon)
         replies = own_moves if self.inputs.opponent is None else self.inputs.opponent
@@ -203,10 +204,10 @@ class Learner:
         return float(np.abs(self.values - targets)[self.is_trained].sum())
 
     def _means(self, policy: Floats) -> Floats:
-        """Returns the mean value of each position if a policy chooses the actions, shape ``(N,)``.
+        """Returns the mean value of each position under a policy, float64 of shape ``(n_positions,)``.
 
-        ``policy`` has the probability of each pair's action, shape ``(P,)``. If the probabilities in a position
-        add up to less than 1, the rest is the probability of an illegal action, which loses.
+        ``policy`` has the probability of each pair's action, shape ``(n_pairs,)``. If the probabilities in a
+        position add up to less than 1, the rest is the probability of an illegal action, which loses.
         """
         means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
         means[0] = 0
@@ -226,7 +227,7 @@ class Learner:
 
     @cached_property
     def bugs(self) -> list[Bug]:
-        """All known bugs, each once for every target of its equation.
+        """The known bugs. A bug with several targets is listed several times, once for each of them.
 
         A bug is left out if its equation is Bellman's equation under these assumptions.
         """
@@ -239,16 +240,17 @@ class Learner:
         ]
 
     def targets_of(self, equation: Equation) -> list[Target]:
-        """Returns the targets of an equation.
+        """Returns the targets that an equation gives to the values.
 
-        Against an opponent there is one, by own turn. In self-play it is not known how the learner takes its
-        steps, so there are two: first by move, then by own turn.
+        Against an opponent there is one: an action's target follows from the learner's values at its next turn. In
+        self-play there is another one before it, which follows from the other player's values after the action, as
+        in minimax-Q. It is not known which of the two a learner in self-play uses.
         """
         by_turn = self._by_turn(equation)
         return [self._by_move(equation), by_turn] if self.inputs.is_self_play else [by_turn]
 
     def _by_move(self, equation: Equation) -> Target:
-        """Returns the target that follows from the other player's values of the next position.
+        """Returns the target of a learner that looks at the other player's values after its move, as in minimax-Q.
 
         In every game the returns of the two players add up to the reward of a win plus the reward of a loss. So a
         player's future return is this sum minus that of the other player.
@@ -263,7 +265,7 @@ class Learner:
         return self._with_range_of_training(target, equation, future(self._first_bootstrap(equation.bootstrap)))
 
     def _by_turn(self, equation: Equation) -> Target:
-        """Returns the target that follows from the player's own values after each reply of the other player."""
+        """Returns the target of a learner that waits for a reply and looks at its own values, as in Q-learning."""
         pairs = self.pairs
         replies = self.own_moves if self.inputs.opponent is None else self.inputs.opponent
         factor = self.inputs.discount * equation.sign
@@ -282,12 +284,12 @@ class Learner:
         for on-policy learners, whose ranges are only approximate. The initial value counts as a sample too.
 
         Args:
-            replies: The probability of each reply, shape ``(P,)``. Against an opponent, only the replies with a
-                positive probability count.
-            samples: The sample toward which the learner's value moves after each reply, shape ``(P,)``.
+            replies: The probability of each reply, shape ``(n_pairs,)``. Against an opponent, only the replies
+                with a positive probability count.
+            samples: The sample toward which the learner's value moves after each reply, shape ``(n_pairs,)``.
 
         Returns:
-            The smallest and the largest sample of each position, both float64 of shape ``(N,)``.
+            The smallest and the largest sample of each position, both float64 of shape ``(n_positions,)``.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.initial)
         is_possible = (replies > 0) | self.inputs.is_self_play | self.assumptions.on_policy
@@ -297,9 +299,9 @@ class Learner:
 
     @cached_property
     def _bootstraps(self) -> dict[Bootstrap, Floats]:
-        """The number that each bootstrap makes of the values in each position, float64 of shape ``(N,)``.
+        """The number that each bootstrap makes of the values in each position.
 
-        It is 0 in the empty position.
+        Each array is float64 of shape ``(n_positions,)``, with a 0 for the empty position.
         """
         bootstraps: dict[Bootstrap, Floats] = {
             "maximum": self._maxima,

@@ -168,7 +168,7 @@ def _n_stuck(learner: Learner) -> int:
 
 
 def _is_off(learner: Learner) -> Bools:
-    """Returns which values are values of best moves that are off their targets, bool of shape ``(P,)``.
+    """Returns which values are values of best moves that are off their targets, bool of shape ``(n_pairs,)``.
 
     Only values that differ from the initial value count, in positions in which another move was tried too.
     """
