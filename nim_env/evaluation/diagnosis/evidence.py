@@ -93,8 +93,8 @@ def most_are_nearer(learner: Learner, bug: Target, among: Bools, min_fraction: f
 def satisfies_bellman(learner: Learner) -> bool:
     """Returns whether the values satisfy Bellman's equation.
 
-    Most values must lie near their targets, and the values of all best moves near the end of the game must. Most
-    values must not lie nearer to the targets of a known bug.
+    Most values must lie near their targets. Near the end of the game, no value of a best move may be off its
+    target. The values are not accepted if most of them lie nearer to the targets of a known bug.
     """
     is_at_end = learner.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
     if (_are_best_moves_off(learner) & is_at_end).any():
@@ -121,7 +121,7 @@ def _are_best_moves_off(learner: Learner) -> Bools:
 def nearest_bug(learner: Learner, bugs: list[Bug]) -> Diagnosis | None:
     """Returns the diagnosis of the bug whose targets are nearest to the values.
 
-    It also names the bugs whose targets are almost as near. Returns ``None`` if ``bugs`` is empty.
+    The diagnosis also names the bugs whose targets are almost as near. ``None`` if ``bugs`` is empty.
     """
     if not bugs:
         return None
@@ -150,16 +150,18 @@ def likely_bug(learner: Learner) -> Diagnosis | None:
 
 
 def is_proven(learner: Learner, bug: Bug) -> bool:
-    """Returns whether the values prove a known bug, so no correct learner can have them. One proof is enough.
+    """Returns whether the values prove that the learner has a certain known bug.
 
-    1. The bug can have made values that Bellman's equation cannot have made.
-    2. The bug explains nearly all values, and nearly all lie nearer to its targets.
-    3. Bellman's equation alone would have moved some values in a certain direction. None of them has moved there,
-       although comparable values have moved. This proof is not used for a bug that takes the mean, since the sign
-       of a mean can change during the training.
+    One of three proofs is enough:
 
-    A bug is never proven if only Bellman's equation can have made some of the values. For a network, the values of
-    the last moves must have been learned first, since all other values depend on them.
+    1. Several values are possible with the bug, but not with Bellman's equation.
+    2. Nearly all values lie near the bug's targets, and nearer to these than to Bellman's targets.
+    3. Bellman's equation would have moved many values in a direction in which the bug moves none of them, and they
+       have not moved there. This proof is not used for a bug that takes the mean, since a mean can change its sign
+       during the training.
+
+    There is no proof if several values are possible with Bellman's equation, but not with the bug. A network must
+    have learned the values of last moves first, since all other values depend on them.
     """
     if not learner.is_initial_known and not _has_learned_last_moves(learner, bug.equation):
         return False
@@ -176,18 +178,19 @@ def is_proven(learner: Learner, bug: Bug) -> bool:
 
 
 def _only_the_bug_can(learner: Learner, n_for: int, n_against: int) -> bool:
-    """Returns whether a bug can have made values that Bellman's equation cannot have made, and not vice versa.
+    """Returns whether enough values are possible with a bug only, and hardly any with Bellman's equation only.
 
-    A few values are enough if the initial value lies between the two rewards. If it does not, it is an end of a
-    range, and ranges are only approximate against an opponent that draws its replies, so more are needed.
+    Three values are enough if the initial value lies between the two rewards. If it does not, it is an end of the
+    range in which a value must stay. Against an opponent that draws its replies, ranges are only approximate, so
+    more values are needed then.
 
     Args:
         learner: The learner.
-        n_for: The number of values that only the bug can have made.
-        n_against: The number of values that only Bellman's equation can have made.
+        n_for: The number of values that are possible with the bug only.
+        n_against: The number of values that are possible with Bellman's equation only.
 
     Returns:
-        Whether there are enough values for the bug, and hardly any against it.
+        Whether both conditions hold.
     """
     is_between = learner.scaled.loss < learner.initial < learner.scaled.win
     min_for = thresholds.MIN_COUNT if is_between else min_impossible_values(learner)
@@ -195,7 +198,7 @@ def _only_the_bug_can(learner: Learner, n_for: int, n_against: int) -> bool:
 
 
 def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
-    """Returns whether a bug explains nearly all values, and does so better than Bellman's equation.
+    """Returns whether nearly all values lie near a bug's target, and nearer to it than to Bellman's target.
 
     If the initial value is not 0, a value may pass the bug's target while it moves to Bellman's target. Such a
     value is no evidence of the bug.
@@ -210,11 +213,12 @@ def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
 
 
 def _avoids_bellman(learner: Learner, bug: Target) -> bool:
-    """Returns whether no value has moved in a direction in which only Bellman's equation moves it.
+    """Returns whether the values have not moved where only Bellman's equation would have moved them.
 
     The values that count are those that Bellman's equation moves far, in a direction in which the bug never moves
-    them. None of these may have moved in this direction, and there must be too many of them for chance. The
-    probability that one has not moved by chance is estimated from other values that Bellman's equation moves far.
+    them. Hardly any of these may have moved in this direction, and there must be too many of them for chance. The
+    probability that such a value has not moved by chance is estimated from the other values that Bellman's
+    equation moves far.
     """
     initial, to_bellman = learner.initial, _from_initial(learner, learner.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
@@ -231,7 +235,7 @@ def _avoids_bellman(learner: Learner, bug: Target) -> bool:
 
 
 def _from_initial(learner: Learner, targets: list[Target]) -> Floats:
-    """Returns each target minus the initial value, float64 of shape ``(n_targets, P)``."""
+    """Returns each target minus the initial value, float64 of shape ``(n_targets, n_pairs)``."""
     return np.array([target.mean for target in targets]) - learner.initial
 
 
@@ -243,15 +247,15 @@ def _fits_better(
     Args:
         learner: The learner.
         bug: The target of the bug.
-        among: Of which values a fraction must lie near the bug's target, and no smaller one than lies near
-            Bellman's, shape ``(n_pairs,)``.
-        is_evidence: Of which values a fraction must lie nearer to the bug's target than to Bellman's, shape
+        among: Which values must lie near the bug's target, bool of shape ``(n_pairs,)``.
+        is_evidence: Which values must lie nearer to the bug's target than to Bellman's, bool of shape
             ``(n_pairs,)``.
-        min_explained: The first fraction.
-        min_nearer: The second fraction.
+        min_explained: The fraction of the values in ``among`` for which this must be true. The fraction near the
+            bug's target must also be at least as large as the fraction near Bellman's.
+        min_nearer: The fraction of the values in ``is_evidence`` for which this must be true.
 
     Returns:
-        Whether both conditions hold.
+        Whether the conditions hold.
     """
     explained = fraction_explained(learner, [bug], among)
     is_counted = (learner.must_be_trained | among) & is_evidence
@@ -260,7 +264,10 @@ def _fits_better(
 
 
 def _has_learned_last_moves(learner: Learner, equation: Equation) -> bool:
-    """Returns whether the values of most last moves are near their reward in an equation, which must not be 0."""
+    """Returns whether most values of last moves are near the reward that an equation gives to last moves.
+
+    The answer is no if this reward is 0, since untrained values lie near 0 too.
+    """
     last_moves = learner.inputs.last_moves / learner.assumptions.reward_size
     is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
     return bool(equation.last_mover and is_near.mean() >= thresholds.MIN_EXPLAINED)
@@ -272,12 +279,12 @@ def _has_learned_last_moves(learner: Learner, equation: Equation) -> bool:
 def witness(learner: Learner) -> Witness | None:
     """Returns the value that shows a bug most clearly, or ``None`` if no value shows one.
 
-    It is a value that no correct learner can have, given its values of the next positions. If there is none, it is
-    the value of a best move that is off its target, although the other values in the same position have reached
-    theirs: a correct learner plays best moves the most, so it learns their values first.
+    The clearest kind is a value that no correct learner can have, given its values of the next positions. The next
+    kind is the value of a best move that is off its target, although other values in the same position have
+    reached their targets. A correct learner plays best moves the most, so it learns their values first.
 
-    Of several such values, the one with the fewest objects in its position is returned, and among these the one
-    furthest from its target. The value and its target are in the units of the user's table.
+    If several values are of the clearest kind, the witness is one in a position with the fewest objects: the one
+    that is furthest from its target. The value and the target of the witness are in the units of the user's table.
     """
     pairs = learner.pairs
     from_target = distance(learner, learner.targets)

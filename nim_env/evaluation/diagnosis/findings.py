@@ -102,7 +102,7 @@ def move_in_words(heaps: Iterable[int], move: tuple[int, int]) -> str:
         move: The heap and the number of objects to take from it.
 
     Returns:
-        The part of a sentence.
+        The description, a part of a sentence.
     """
     heap, count = move
     return f"at {position_name(heaps)}, take {count} from {heap_name(heap)}"
@@ -154,7 +154,10 @@ class Diagnosis:
 
 
 def no_bug(text: str, finding: str) -> Diagnosis:
-    """Makes a diagnosis with the result "no bug found". ``text`` is the reason, without a full stop."""
+    """Makes a diagnosis with the result "no bug found" and one finding.
+
+    ``text`` is the sentence with the reason, without a full stop.
+    """
     return Diagnosis("no bug found", f"No bug found. {text[0].upper()}{text[1:]}.", (finding,))
 
 
@@ -163,7 +166,7 @@ def bug(text: str, *names: str, place: str = "", witness: Witness | None = None)
 
     Args:
         text: The description of the bug, without a full stop.
-        *names: The findings.
+        *names: The names of the findings.
         place: Where in the user's program the bug is, such as "in the update". Empty if this is not known.
         witness: The example of a wrong value, which the verdict quotes.
 
@@ -192,7 +195,7 @@ def undecided(
 
     Args:
         text: What the user can do to get a decision, without a full stop.
-        *names: The findings.
+        *names: The names of the findings.
         discount: The discount with which the values satisfy Bellman's equation, if it is not the one passed.
         otherwise: The diagnosis that is right if ``text`` is not true of the user's program. The verdict quotes
             it after the word "Otherwise", and its findings are added. ``None`` if there is no such diagnosis.
