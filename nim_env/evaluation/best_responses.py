@@ -21,15 +21,15 @@ from nim_env.solver import response_values
 def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> float:
     """Returns how much a best response gains over perfect play against the policy, from 0 to 1.
 
-    It is the mean value of a best response that moves first and of one that moves second, from the full heaps,
-    with a reward of 1 for a win and -1 for a loss. With perfect play these two values cancel. The mean is
-    therefore the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al.
-    2017, "A unified game-theoretic approach to multiagent reinforcement learning").
+    A win counts 1 and a loss -1. The result is the mean value of two best responses from the full heaps, one that
+    moves first and one that moves second. With perfect play the two values cancel, so the result is the NashConv
+    of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A unified
+    game-theoretic approach to multiagent reinforcement learning").
 
-    It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a probability below
-    1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions, which
-    :class:`Report` contains, also takes values in between. :func:`nim_env.solver.response_values` returns the
-    values of the best response in each position.
+    The exploitability is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a
+    probability below 1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions,
+    which :class:`Report` contains, also takes values in between. :func:`nim_env.solver.response_values` returns
+    the values of the best response in each position.
     """
     values = response_values(rules, policy, illegal_action=illegal_action)
     return float(values.going_second[-1] + values.going_first[-1]) / 2  # the full heaps have the last index

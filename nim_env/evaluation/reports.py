@@ -83,7 +83,7 @@ class Report:
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """Returns the metrics by name. It includes the metrics of ``value_accuracy`` but not the groups."""
+        """Returns the metrics by name, including those of ``value_accuracy``. The groups are left out."""
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
             for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
@@ -194,8 +194,9 @@ class LearningCurve:
 
     Pass a curve to ``agents.train`` as the callback, or call :meth:`add` in a loop of your own. A curve is for one
     training run. Its evaluations are planned at numbers of episodes that grow geometrically from ``first`` to
-    ``episodes``. They are the same for every seed, so the curves of several seeds can be averaged. A vector
-    environment can end several episodes at once. An evaluation is then made right after the planned number.
+    ``episodes``. These numbers are the same for every seed, so the curves of several seeds can be averaged. A
+    vector environment can end several episodes at once, so it can pass a planned number. The evaluation is then
+    made right after it.
 
     Args:
         rules: The game.

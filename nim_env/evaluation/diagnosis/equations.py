@@ -100,11 +100,6 @@ class Assumptions(NamedTuple):
         """The larger of the absolute rewards of a win and of a loss."""
         return max(abs(self.win), abs(self.loss))
 
-    def scaled(self) -> Assumptions:
-        """Divides the rewards and the initial value by :attr:`reward_size`, so no return is larger than 1."""
-        initial = None if self.initial is None else self.initial / self.reward_size
-        return self._replace(win=self.win / self.reward_size, loss=self.loss / self.reward_size, initial=initial)
-
     def bellman(self, rules: NimRules) -> Equation:
         """Returns Bellman's equation for this learner. The last mover loses in misère play and wins otherwise."""
         last_mover, other_player = (self.loss, self.win) if rules.misere else (self.win, self.loss)

@@ -70,8 +70,11 @@ class Learner:
 
     @cached_property
     def scaled(self) -> Assumptions:
-        """The assumptions in the units of the targets, in which the larger reward is 1 or -1."""
-        return self.assumptions.scaled()
+        """The assumptions with the rewards and the initial value divided by the larger reward."""
+        win, loss, initial, _ = self.assumptions
+        size = self.assumptions.reward_size
+        scaled_initial = None if initial is None else initial / size
+        return self.assumptions._replace(win=win / size, loss=loss / size, initial=scaled_initial)
 
     @property
     def is_initial_known(self) -> bool:
