@@ -62,13 +62,7 @@ class Mastery:
 def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Mastery:
     """Returns how well a policy plays: its moves in every winning position are compared with the winning moves.
 
-    Args:
-        rules: The game.
-        policy: The policy.
-        illegal_action: What an illegal action does, ``"raise"`` or ``"lose"``.
-
-    Returns:
-        The expert mastery, the champion mastery and the mistakes of the policy.
+    ``illegal_action`` says what an illegal action does: ``"raise"`` an error, or ``"lose"`` the game.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
@@ -109,10 +103,7 @@ class MasterySweep:
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Adds a batch of positions and the policy's moves in them.
-
-        The batches must be added in the order in which :func:`iter_positions` yields them.
-        """
+        """Adds the policy's moves in a batch of positions. Batches come in the order of :func:`iter_positions`."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         probabilities = winning_move_probabilities(moves, is_winning)
