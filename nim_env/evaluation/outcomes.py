@@ -60,8 +60,8 @@ def win_probabilities(
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The probabilities if ``policy`` moves first and if it moves second. In the empty position the game is over.
-        In misère play the player to move has won there, in normal play the other one.
+        The probabilities if ``policy`` moves next, and if ``opponent`` does. In the empty position the game is
+        over: the player to move has won in misère play and lost in normal play.
     """
     players, own_chances = weighted_players(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")

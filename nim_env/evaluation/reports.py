@@ -185,7 +185,7 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """Returns the mean, or 1.0 if there are no numbers. The sum is rounded only once, in any order."""
+    """Returns the mean, or 1.0 if there are no numbers. The order of the numbers does not change it."""
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 

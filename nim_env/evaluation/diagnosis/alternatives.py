@@ -172,7 +172,7 @@ def _can_have_a_reward_of_0(other: Learner, suspected: set[str]) -> bool:
 
 
 def _has_learned_a_last_move(other: Learner) -> bool:
-    """Returns whether the value of some last move has moved away from the assumed initial value.
+    """Returns whether the value of some last move, which ends the game, has left the assumed initial value.
 
     Each game of self-play ends with a last move, so these values are learned first. If none of them has moved
     while others have, the values did not start there. Against an opponent the answer is always yes, since the

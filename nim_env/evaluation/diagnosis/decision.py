@@ -156,7 +156,7 @@ def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
-    """Looks for last moves whose values all have the same huge number added to their reward.
+    """Looks for last moves, which end the game, whose values all lie far from their reward by the same number.
 
     Such a learner adds a future return to the last reward, although the game is over.
     """
@@ -174,7 +174,7 @@ def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _reward_size(inputs: Inputs) -> float:
-    """Infers the size of the rewards from the values of last moves, which are learned first.
+    """Infers the size of the rewards from the values of last moves, which end the game and are learned first.
 
     The result is 1 if these values do not agree on another size. Values that still equal the initial value are
     left out.
@@ -259,7 +259,10 @@ def _plays_perfectly(learner: Learner) -> Diagnosis | None:
 
 
 def _train_longer(learner: Learner) -> Diagnosis:
-    """Returns the diagnosis that the values show no bug but have not reached their targets yet."""
+    """Returns the diagnosis that the learner should train longer, since its values have not reached their targets.
+
+    The verdict adds what the learner has not met yet, such as a win, and a bug if one is likely.
+    """
     text = f"train longer: {_settled_in_words(learner)} so far"
     never = ""
     if not learner.inputs.is_self_play:

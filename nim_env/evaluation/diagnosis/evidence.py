@@ -264,7 +264,7 @@ def _fits_better(
 
 
 def _has_learned_last_moves(learner: Learner, equation: Equation) -> bool:
-    """Returns whether most values of last moves are near the reward that an equation gives to last moves.
+    """Returns whether most values of last moves, which end the game, are near their reward in an equation.
 
     The answer is no if this reward is 0, since untrained values lie near 0 too.
     """

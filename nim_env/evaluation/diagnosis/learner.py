@@ -51,13 +51,15 @@ class Bug(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A learner under some assumptions.
+    """A learner: its values, what is assumed about its training, and what follows from the two.
 
-    Arrays of shape ``(n_pairs,)`` have an entry for each pair of a position and an action that is legal there.
+    All values and targets are divided by the larger reward. Arrays of shape ``(n_pairs,)`` have an entry for each
+    pair of a position and an action that is legal there.
 
     Attributes:
-        inputs: What the user passed.
-        assumptions: What is assumed about the learner, in the units of the user's values.
+        inputs: What the user passed: the values and facts about the training.
+        assumptions: What is assumed about the training, such as the rewards. It is in the units of the user's
+            values.
     """
 
     inputs: Inputs
@@ -232,7 +234,7 @@ class Learner:
     def bugs(self) -> list[Bug]:
         """The known bugs. A bug with several targets is listed several times, once for each of them.
 
-        A bug is left out if its equation is Bellman's equation under these assumptions.
+        A bug that changes nothing for this learner is left out, such as a dropped reward if the reward is 0.
         """
         equations = buggy_equations(self.bellman, self.initial)
         return [
@@ -245,9 +247,9 @@ class Learner:
     def targets_of(self, equation: Equation) -> list[Target]:
         """Returns the targets that an equation gives to the values.
 
-        Against an opponent there is one: an action's target follows from the learner's values at its next turn. In
-        self-play there is another one before it, which follows from the other player's values after the action, as
-        in minimax-Q. It is not known which of the two a learner in self-play uses.
+        Against an opponent the list has one target, which follows from the learner's values at its next turn. In
+        self-play it has two, since it is not known which of them the learner uses. The first one then follows from
+        the other player's values after the action, as in minimax-Q.
         """
         by_turn = self._by_turn(equation)
         return [self._by_move(equation), by_turn] if self.inputs.is_self_play else [by_turn]

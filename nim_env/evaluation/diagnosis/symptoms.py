@@ -57,7 +57,10 @@ def _out_of_range(learner: Learner) -> Diagnosis | None:
 
 
 def _last_moves_of_both_signs(learner: Learner) -> Diagnosis | None:
-    """Looks for last moves with values above and below the initial value, although all have the same reward."""
+    """Looks for last moves, which end the game, with values both above and below the initial value.
+
+    All last moves have the same reward, so a correct learner moves their values in one direction.
+    """
     if min(_progress_of_last_moves(learner)) <= thresholds.NEAR:
         return None
     text = "last moves have values of both signs: the rewards are always from the same player's point of view"
@@ -65,7 +68,10 @@ def _last_moves_of_both_signs(learner: Learner) -> Diagnosis | None:
 
 
 def _last_moves_of_another_reward(learner: Learner) -> Diagnosis | None:
-    """Looks for last moves whose values have left 0, although their reward and their initial value are 0."""
+    """Looks for last moves, which end the game, whose values have left 0 although their reward is 0.
+
+    Nothing is found if the initial value is not 0.
+    """
     furthest = learner.last_moves[np.abs(learner.last_moves).argmax()]
     if not (learner.bellman.last_mover == learner.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
         return None
@@ -74,7 +80,7 @@ def _last_moves_of_another_reward(learner: Learner) -> Diagnosis | None:
 
 
 def _last_moves_of_the_wrong_sign(learner: Learner) -> Diagnosis | None:
-    """Looks for last moves whose values have all moved away from their reward."""
+    """Looks for last moves, which end the game, whose values have all moved away from their reward."""
     toward, away = _progress_of_last_moves(learner)
     if toward > 0 or away <= thresholds.NEAR:
         return None
@@ -92,16 +98,16 @@ def _last_moves_of_the_wrong_sign(learner: Learner) -> Diagnosis | None:
 
 
 def _progress_of_last_moves(learner: Learner) -> tuple[float, float]:
-    """Returns how far the values of last moves have moved from the initial value.
+    """Returns how far the values of last moves, which end the game, have moved from the initial value.
 
-    The first number is the largest change toward the reward, the second is the largest change away from it.
+    The first number is the largest change toward the reward. The second is the largest change away from it.
     """
     progress = (learner.last_moves - learner.initial) * np.sign(learner.bellman.last_mover - learner.initial)
     return progress.max(), -progress.min()
 
 
 def _no_last_move(learner: Learner) -> Diagnosis | None:
-    """Looks for last moves that were never updated, although each game of self-play has one."""
+    """Looks for a learner in self-play that has never updated a last move, although each game ends with one."""
     is_trained, reward = learner.is_trained, learner.bellman.last_mover
     can_be_trained = learner.inputs.is_self_play and reward != learner.scaled.initial
     if not can_be_trained or is_trained[learner.pairs.is_last].any() or is_trained.sum() < thresholds.MIN_COUNT:
@@ -137,7 +143,10 @@ def _values_of_both_signs(learner: Learner) -> Diagnosis | None:
 
 
 def _unknown_bug(learner: Learner) -> Diagnosis | None:
-    """Looks for values that no correct learner can have, or that have stopped before reaching their targets."""
+    """Looks for values that no correct learner can have, or that no longer change before they reach their targets.
+
+    The diagnosis names the nearest known bug and a witness, if there are any.
+    """
     n_impossible = evidence.impossible_values(learner, learner.targets).sum()
     if n_impossible < evidence.min_impossible_values(learner) and _n_stuck(learner) < thresholds.MIN_COUNT:
         return None
@@ -207,7 +216,7 @@ def _other_discount(learner: Learner) -> Diagnosis | None:
 
 
 def _have_last_moves_arrived(learner: Learner) -> bool:
-    """Returns whether nearly all values of last moves have reached their reward.
+    """Returns whether nearly all values of last moves, which end the game, have reached their reward.
 
     Values that still equal the initial value do not count.
     """
