@@ -75,8 +75,9 @@ def _other_assumptions(learner: Learner, not_passed: set[str]) -> Iterator[tuple
 def _other_initials(learner: Learner) -> list[float]:
     """Returns numbers that may be the initial value instead of the assumed one.
 
-    These are the values that look as if they were never updated, and a reward if all values that Bellman's
-    equation cannot produce lie on its side.
+    The first numbers are values that look as if they were never updated. The last one is the reward of a win if
+    several values lie above the range of Bellman's equation and none below, and the reward of a loss if it is the
+    other way around.
     """
     initials, reward_size = learner.inputs.possible_initials, learner.assumptions.reward_size
     is_outside = evidence.impossible_values(learner, learner.targets)

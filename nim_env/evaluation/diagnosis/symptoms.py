@@ -40,7 +40,7 @@ def first_symptom(learner: Learner) -> Diagnosis | None:
 
 
 def _out_of_range(learner: Learner) -> Diagnosis | None:
-    """Looks for values that are larger than any return can be. A few values of a network may lie anywhere."""
+    """Looks for values that are larger than any return can be. For a network, a fifth of them must be."""
     sizes, reward_size = np.abs(learner.values), learner.assumptions.reward_size
     largest, max_fraction = max(thresholds.MAX_VALUE, abs(learner.initial)), 0.0
     if not learner.is_initial_known:  # a network can overshoot
@@ -232,8 +232,9 @@ def _discounts_by_step(learner: Learner) -> dict[str, Floats]:
     out if its target is noisy or hardly depends on the discount, or if the value still equals the initial value.
 
     Returns:
-        The discounts by the step to which they apply: an array under the key "own turn", and in self-play another
-        one under the key "move". A key is missing if fewer than three values give a discount.
+        The discounts by the step to which they apply. The key "own turn" has the discounts from one turn of the
+        learner to its next. In self-play, the key "move" has the discounts from one move to the next. A key is
+        missing if fewer than three values give a discount.
     """
     passed = learner.inputs.discount
     steps = ("move", "own turn") if learner.inputs.is_self_play else ("own turn",)
