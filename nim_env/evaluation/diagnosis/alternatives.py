@@ -33,14 +33,12 @@ def diagnosis_under_other_assumptions(
     """
     for assumptions, question in _other_assumptions(learner, not_passed):
         other = Learner(learner.inputs, assumptions)
-        is_right = evidence.satisfies_bellman(other) and first_symptom(other) is None
         if suspected is None:
-            if is_right and _can_be_correct(learner, other, set()):
+            if _has_no_bug(other) and _can_be_correct(learner, other, set()):
                 return findings.undecided(question, findings.BELLMAN)
-            continue
-        if not is_right and (either_bug := _either_bug(other, question, suspected)):
+        elif either_bug := _either_bug(other, question, suspected):
             return either_bug
-        if _can_be_correct(learner, other, set(suspected.findings)):
+        elif _can_be_correct(learner, other, set(suspected.findings)):
             return findings.undecided(question, otherwise=suspected)
     return None
 
@@ -91,6 +89,11 @@ def _other_initials(learner: Learner) -> list[float]:
     return [initial for initial in dict.fromkeys(initials) if initial != learner.assumptions.initial]
 
 
+def _has_no_bug(other: Learner) -> bool:
+    """Returns whether the values satisfy Bellman's equation and show no symptom of a bug."""
+    return evidence.satisfies_bellman(other) and first_symptom(other) is None
+
+
 def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosis | None:
     """Returns an undecided diagnosis that names the suspected bug and another known bug.
 
@@ -107,7 +110,7 @@ def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosi
         The diagnosis, or ``None`` if there is no other known bug.
     """
     names = set(suspected.findings)
-    if not names & _bugs_that_rewards_explain(other):
+    if not names & _bugs_that_rewards_explain(other) or _has_no_bug(other):
         return None
     bug = first_symptom(other) or evidence.likely_bug(other)
     if bug is None or not findings.KNOWN_BUGS.keys() - names >= set(bug.findings):
