@@ -41,9 +41,10 @@ def mixed_exploitability(
     """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
 
     One member of the pool is drawn for each game and makes all its moves, but a best response does not see which
-    one. It has a *belief*: the probability of each member, given the moves so far (Åström 1965, "Optimal control
-    of Markov processes with incomplete state information"). In a winning position it wins whatever its belief is,
-    so the search covers beliefs in losing positions only. Beliefs that agree to 12 decimals are treated as one.
+    one. A best response has a *belief*: the probability of each member, given the moves so far (Åström 1965,
+    "Optimal control of Markov processes with incomplete state information"). In a winning position it wins
+    whatever its belief is, so the search covers beliefs in losing positions only. Beliefs that agree to 12
+    decimals are treated as one.
 
     Args:
         rules: The game.
@@ -51,8 +52,8 @@ def mixed_exploitability(
         illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The exploitability. It is also the win probability of a best response that moves first or second, whichever
-        would lose against perfect play.
+        The exploitability. It is also the win probability of a best response that takes the losing side: it moves
+        first if the full heaps are a losing position, and otherwise second.
 
     Raises:
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.

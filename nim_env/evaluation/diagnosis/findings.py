@@ -88,7 +88,7 @@ KNOWN_BUGS = {
 def distinct_findings(findings: Sequence[str]) -> list[str]:
     """Removes the maximum over illegal actions from the findings if they include a maximum that starts from 0.
 
-    If the values of illegal actions stay 0, these two bugs are the same.
+    In a table the values of illegal actions stay 0, so these two bugs are the same.
     """
     is_covered = MAXIMUM_FROM_0 in findings
     return [name for name in findings if not (is_covered and name == MAXIMUM_OVER_ILLEGAL)]

@@ -178,9 +178,10 @@ class Learner:
 
     @cached_property
     def exploration(self) -> float:
-        """The ε of the learner's ε-greedy policy: the one of several that fits its values best.
+        """The probability ε of a random move, if the learner plays ε-greedily.
 
-        It is 0 if the user passed the policy, since it is not needed then.
+        Of several probabilities, it is the one with which the values lie closest to their targets. It is 0 if the
+        user passed the policy of the learner, since ε is not needed then.
         """
         return 0.0 if self.inputs.behavior is not None else min(EXPLORATIONS, key=self._misfit)
 
@@ -329,10 +330,10 @@ class Learner:
         Every value starts at the initial value. At first the values of the next position are initial values too,
         so the first target is the same for all moves that do not end the game. There are two cases:
 
-        - If the first target equals the initial value, or if the equation has no future, the range is widened to
-          the initial value.
-        - Otherwise a value can move away from its target before it moves there, so the range is widened to all
-          returns. This is also done for an on-policy learner, and if the initial value is not known.
+        - If the first target equals the initial value, or if the equation has no future, the range is only widened
+          to include the initial value.
+        - Otherwise a value can move away from its target before it moves there, so the range is widened to include
+          all returns. The same is done for an on-policy learner, and if the initial value is not known.
 
         A last move has only one target, its reward, so the first case always holds for it if the initial value is
         known. docs/how_the_diagnosis_works.md gives the reasons.

@@ -40,7 +40,10 @@ def first_symptom(learner: Learner) -> Diagnosis | None:
 
 
 def _out_of_range(learner: Learner) -> Diagnosis | None:
-    """Looks for values that are larger than any return can be. For a network, a fifth of them must be."""
+    """Looks for values that are larger than any return can be.
+
+    A network can overshoot, so a fifth of its values must be much too large.
+    """
     sizes, reward_size = np.abs(learner.values), learner.assumptions.reward_size
     largest, max_fraction = max(thresholds.MAX_VALUE, abs(learner.initial)), 0.0
     if not learner.is_initial_known:  # a network can overshoot
