@@ -286,8 +286,8 @@ class Learner:
     def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
         """Finds the smallest and the largest sample that the replies in each position can give.
 
-        In self-play every reply counts, since the learner can have played it at some time. Every reply also counts
-        for on-policy learners, whose ranges are only approximate. The initial value counts as a sample too.
+        In self-play every reply counts, since the learner can have played it at some time. The initial value
+        counts as a sample too.
 
         Args:
             replies: The probability of each reply, shape ``(n_pairs,)``. Against an opponent, only the replies
@@ -298,7 +298,7 @@ class Learner:
             The smallest and the largest sample of each position, both float64 of shape ``(n_positions,)``.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.initial)
-        is_possible = (replies > 0) | self.inputs.is_self_play | self.assumptions.on_policy
+        is_possible = (replies > 0) | self.inputs.is_self_play
         np.minimum.at(low, self.pairs.position[is_possible], samples[is_possible])
         np.maximum.at(high, self.pairs.position[is_possible], samples[is_possible])
         return low, high
