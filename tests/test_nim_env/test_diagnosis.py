@@ -180,6 +180,8 @@ MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
         (lambda q: put(2 * q, (0, 0, 1), (2, 1), -1.9), "values out of range"),  # last moves show no scale
         (lambda q: put(q, (2, 3, 4), (0, 1), 1.15), "values out of range"),  # more than any return
         (lambda q: 1e7 * q * np.arange(len(q))[:, None], "values out of range"),
+        (lambda q: 1e5 * q, "rewards of a scale other than 1"),  # far larger, but no future at the end
+        (lambda q: np.where(q, q - 1e5, 0), "future of a finished game"),
         (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # too near to its target to show a bug
         (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "perfect play"),  # a best move is off its target
         (lambda q: put(q, (0, 2, 0), (1, 2), 0.9), "last moves of both signs"),

@@ -158,14 +158,17 @@ def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
     """Looks for last moves, which end the game, whose values all lie far from their reward by the same number.
 
-    Such a learner adds a future return to the last reward, although the game is over.
+    Such a learner adds a future return to the last reward, although the game is over. All its values then have the
+    sign of this future. If they have both signs, the rewards themselves are large.
     """
-    last = inputs.last_moves
+    if assumptions.initial is None:
+        return None
+    last, values = inputs.last_moves, inputs.table[inputs.pairs.legal]
     typical = float(np.median(last))
     future = typical - assumptions.bellman(inputs.pairs.rules).last_mover
     agrees = (np.abs(last - typical) <= thresholds.SAME_REWARD * abs(future)).all()
     is_far_larger = abs(future) >= thresholds.FAR_LARGER * assumptions.reward_size
-    if assumptions.initial is None or not (agrees and is_far_larger):
+    if not (agrees and is_far_larger) or values.min() < 0 < values.max():
         return None
     shifted = Learner(inputs, assumptions._replace(win=assumptions.win + future, loss=assumptions.loss + future))
     if evidence.fraction_explained(shifted, shifted.targets) < thresholds.MIN_EXPLAINED:
