@@ -52,8 +52,8 @@ def mixed_exploitability(
         illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The exploitability. It is also the win probability of a best response that takes the losing side: it moves
-        first if the full heaps are a losing position, and otherwise second.
+        The exploitability. It is also the win probability of a best response that takes the losing side. That side
+        moves first if the full heaps are a losing position, and otherwise second.
 
     Raises:
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
@@ -176,9 +176,9 @@ class _BeliefSearch:
                 ``(B, k)``.
 
         Returns:
-            Three things: the round; the index of the position in each of the B' beliefs after it, ``np.intp`` of
-            shape ``(B',)``; and the probability of each policy in these beliefs, float64 of shape ``(B', k)``.
-            Equal beliefs in one position are joined.
+            The round and the B' beliefs after it. The second item is the index of the position in each belief,
+            ``np.intp`` of shape ``(B',)``. The third is the probability of each policy in each belief, float64 of
+            shape ``(B', k)``. Equal beliefs in one position are joined.
         """
         losing_reply = (beliefs[moves.rows] * self._losing[moves.after]).sum(axis=1)
         replied, actions = self._is_possible[moves.after].nonzero()

@@ -125,7 +125,7 @@ def _play_games(
         generator: The generator that draws the moves.
 
     Returns:
-        The reward of player 0 in each game, 1 or -1: float64 of shape ``(n,)``.
+        The reward of player 0 in each game, 1 or -1, float64 of shape ``(n,)``.
     """
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
