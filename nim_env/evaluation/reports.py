@@ -157,7 +157,7 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
-    """Yields a :class:`PositionGroup` for each number of nonempty heaps, for endgames and for other positions.
+    """Yields two groups of positions for each number of nonempty heaps: endgames and other positions.
 
     A group without positions is left out. The losing positions are those whose winning probability in ``mastery``
     is NaN.

@@ -145,7 +145,7 @@ class Learner:
     def must_be_trained(self) -> Bools:
         """Whether the training must have updated each value, bool of shape ``(n_pairs,)``.
 
-        It has updated every value that differs from the initial value. It must also have updated a value if
+        Every value that differs from the initial value has been updated. A value must also have been updated if
         another value in the same position differs and all values in the next position differ.
         """
         is_complete = self._n_trained == self.pairs.n_legal
@@ -157,9 +157,9 @@ class Learner:
     def may_be_trained(self) -> Bools:
         """Whether the training may have updated each value, bool of shape ``(n_pairs,)``.
 
-        It has updated every value that differs from the initial value. If the initial value equals a reward, an
-        update can leave a value unchanged. Then the training may have updated all values of a position in which
-        some value differs.
+        Every value that differs from the initial value has been updated. If the initial value equals a reward, an
+        update can leave a value unchanged. Then all values of a position in which some value differs may have been
+        updated.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)
