@@ -52,7 +52,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def tasks(args: Args) -> Iterator[tuple[Style, dict[str, str], int]]:
-    """Yields the style, which only names the learner here, the bug and the seed of each run."""
+    """Yields the learner, as a style that changes nothing, the bug and the seed of each run."""
     correct = [runs.NO_BUG | {"learner": learner} for learner in runs.BUGS["learner"].unique()]
     for bug in correct + runs.BUGS.to_dict("records"):
         n_runs = args.n_bug if bug["bug"] else args.n_correct
@@ -63,12 +63,12 @@ def tasks(args: Args) -> Iterator[tuple[Style, dict[str, str], int]]:
 
 
 def count(table: pd.DataFrame) -> pd.DataFrame:
-    """Adds up the rows of the diagnoses of each learner and bug after each share of the moves."""
+    """Sums the columns COUNTS of the diagnoses for each learner, bug and share of the moves."""
     return table.groupby(KEYS)[COUNTS].sum().reset_index()
 
 
 def summary(counts: pd.DataFrame) -> list[str]:
-    """Returns lines of text about the learners with a table. Those with a bug are counted after all moves only."""
+    """Summarizes the learners with a table, in lines of text. Learners with a bug count only after all moves."""
     tables = counts[~counts["learner"].isin(runs.MOVES)]
     ended = tables[tables["share"] == 1]
     correct = tables[tables["bug"] == ""]

@@ -48,7 +48,7 @@ OUTCOMES = ["right", "none", "wrong"]
 
 
 class Style(NamedTuple):
-    """A learner, and how it differs from its file apart from a bug. Empty fields leave it as it is."""
+    """A correct variant of a learner. Fields that are empty leave the learner as its file has it."""
 
     learner: str
     """The name of its file."""
@@ -122,16 +122,16 @@ def draw_settings(style: Style, bug: str, seed: int) -> tuple[NimRules, int, dic
         The rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
     """
     learner = style.learner
-    study = f"styles: {learner}, {style.name}" if style.name else learner
-    draws = random.Random(f"{study}, {bug}, {seed}")
+    name = f"styles: {learner}, {style.name}" if style.name else learner
+    draws = random.Random(f"{name}, {bug}, {seed}")
     rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
     moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
-    settings: dict[str, Any] = {"seed": 1_000_000 + seed if style.name else seed}
+    settings: dict[str, Any] = {"seed": 1_000_000 + seed if style.name else seed}  # never the same in both studies
     told: dict[str, Any] = {}
     if learner != "maskable_ppo":
         settings["exploration"] = draws.choice((0.05, 0.1, 0.3, 0.5))
         if bug == "discount":
-            told["discount"] = 1.0
+            told["discount"] = 1.0  # the learner with this bug uses 0.9
         elif style.discount:
             told["discount"] = float(style.discount)
         else:
@@ -191,16 +191,19 @@ def diagnose(
 
 
 def outcome_of(names: set[str], bug: dict[str, str]) -> str:
-    """Returns which of OUTCOMES the names in a diagnosis are. A bug that is not listed has no right name."""
+    """Returns whether the names in a diagnosis are "right", "none" or "wrong" for a learner with this bug.
+
+    An unlisted bug has no right name.
+    """
     if names & {*bug["findings"].split(" / ")}:
         return "right"
     return "none" if names <= (NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}) else "wrong"
 
 
 def rate(name: str, rows: pd.DataFrame, column: str, of: list[str] = OUTCOMES) -> str:
-    """Returns a line of text with the share of the runs that a column counts, and its 95 % interval (Wilson).
+    """Writes how many runs a column counts, with the 95 % interval of their share (Wilson), in a line of text.
 
-    ``of`` are the columns whose sum is the number of runs.
+    ``of`` are the columns whose sum is the number of all runs.
     """
     hits, n = int(rows[column].sum()), int(rows[of].to_numpy().sum())
     low, high = evaluation.MatchResult(hits, n).interval()

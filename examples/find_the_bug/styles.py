@@ -83,7 +83,7 @@ def all_styles() -> list[Style]:
 
 
 def facts_of(row: pd.Series) -> dict[str, Any]:
-    """Returns what the diagnosis is told about a style in the mode "told", from the style's first row."""
+    """Returns what the diagnosis is told about a style in the mode "told". ``row`` is the style's first row."""
     rewards = tuple(float(reward) for reward in row["rewards"].split(" / "))
     facts: dict[str, Any] = {"on_policy": row["on_policy"] == "yes", "rewards": rewards}
     if row["initial"]:  # empty if the initial values differ
@@ -92,9 +92,9 @@ def facts_of(row: pd.Series) -> dict[str, Any]:
 
 
 def bugs_in_styles(styles: list[Style]) -> list[tuple[Style, dict[str, str]]]:
-    """Returns all pairs of a style and a bug of its learner whose text is still in the code of the style.
+    """Returns all pairs of a style and a bug that can be built into it, because it still has the bug's text.
 
-    The bug "discount" is left out. It does not change the learner, but gives the diagnosis another discount.
+    The bug "discount" is left out, because the styles set the discount themselves.
     """
     return [
         (style, bug)
@@ -106,12 +106,12 @@ def bugs_in_styles(styles: list[Style]) -> list[tuple[Style, dict[str, str]]]:
 
 
 def count(table: pd.DataFrame) -> pd.DataFrame:
-    """Adds up the rows of the diagnoses of each style and bug after each share of the moves, in each mode."""
+    """Sums the columns COUNTS of the diagnoses for each style, bug, mode and share of the moves."""
     return table.groupby(KEYS, sort=False)[COUNTS].sum().reset_index()
 
 
 def summary(counts: pd.DataFrame) -> list[str]:
-    """Returns lines of text about each mode. Learners with a bug are counted after all moves only."""
+    """Summarizes each mode in lines of text. Learners with a bug count only after all moves."""
     lines = []
     for mode, of_mode in counts.groupby("mode", sort=False):
         correct = of_mode[of_mode["bug"] == ""]

@@ -224,7 +224,7 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
 
 
 def lies_in_one(boxes: list[list[list[float]]], point: list[arb]) -> bool:
-    """Returns whether one of the boxes is certain to contain a point whose coordinates are only known as balls."""
+    """Returns whether one of the boxes is certain to contain a point, given a ball for each of its coordinates."""
     return any(all(low <= x <= high for low, x, high in zip(box[0], point, box[1], strict=True)) for box in boxes)
 
 

@@ -48,9 +48,9 @@ class DigitNetwork(nn.Module):
         self.value_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
     def forward(self, heaps: torch.Tensor) -> torch.Tensor:
-        """Returns the values of positions, int64 ``(n, n_heaps)``, for the player to move.
+        """Values positions, int64 of shape ``(n, n_heaps)``, for the player to move.
 
-        The values lie between -1 and 1, float32 of shape ``(n,)``.
+        Returns numbers between -1 and 1, float32 of shape ``(n,)``.
         """
         features, rows = self.read_digits(heaps)
         return torch.tanh(self.value_layers(features[rows].amax(dim=1))).squeeze(-1)
@@ -109,9 +109,9 @@ class PolicyValueNetwork(DigitNetwork):
         self.score_layers = nn.Sequential(nn.Linear(m, m), nn.Tanh(), nn.Linear(m, 1))
 
     def scores(self, rules: NimRules, heaps: torch.Tensor) -> torch.Tensor:
-        """Returns the scores of all actions in positions, int64 ``(n, n_heaps)``.
+        """Scores all actions in positions, int64 of shape ``(n, n_heaps)``.
 
-        The scores are float32 of shape ``(n, n_actions)``. Those of illegal actions mean nothing.
+        Returns float32 of shape ``(n, n_actions)``. The scores of illegal actions have no meaning.
         """
         features, rows = self.read_digits(heaps)
         largest = pool_moves(self.move_layers(add_changes(features)), rows, rules, heaps)
@@ -209,7 +209,7 @@ class ScorePolicy(NetworkPolicy):
 
 
 def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: int | None = None) -> None:
-    """Saves a network, together with the rules of the games that it was trained on, except for their boards."""
+    """Saves a network, together with the ``misere`` and ``max_take`` of the games that it was trained on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.save({"weights": network.state_dict(), "misere": misere, "max_take": max_take}, path)
 
@@ -239,9 +239,9 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
 
 
 def load_provable(path: Path) -> tuple[DigitNetwork, bool]:
-    """Loads a network for prove.py. Returns it, and whether it plays misère.
+    """Loads a network for a proof. Returns it, and whether it plays misère.
 
-    Raises ValueError if no network of its kind can be proven.
+    Raises ValueError if the proof does not cover it, because its ``n_flags`` is not 1 or it has a ``max_take``.
     """
     network, rules = load_network(path)
     if network.n_flags != 1 or rules["max_take"] is not None:
@@ -255,7 +255,7 @@ def load_provable(path: Path) -> tuple[DigitNetwork, bool]:
 def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
     """Loads a network as a player. It plays by its policy head if it has one.
 
-    Raises ValueError if it was trained on other rules, whatever the board.
+    Raises ValueError if it was trained with another ``misere`` or ``max_take`` than ``rules`` has.
     """
     network, trained_on = load_network(path)
     if NimRules(rules.heaps, **trained_on) != rules:

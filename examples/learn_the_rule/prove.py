@@ -105,9 +105,10 @@ def prove(network: DigitNetwork, misere: bool) -> Proof:
 
 
 def image(layer: nn.Linear, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ends of the boxes into which a linear layer followed by tanh maps boxes, apart from rounding.
+    """Bounds the outputs of a linear layer followed by tanh, for inputs in boxes. It ignores rounding errors.
 
-    ``low`` and ``high`` are the ends of the boxes, of shape ``(n_boxes, n_inputs)``.
+    ``low`` and ``high`` are the ends of the boxes, of shape ``(n_boxes, n_inputs)``. Returns the ends of boxes that
+    contain the outputs, of shape ``(n_boxes, n_outputs)``.
     """
     weight, bias = (weights.detach().double().numpy() for weights in (layer.weight, layer.bias))
     center, radius = (low + high) / 2 @ weight.T + bias, (high - low) / 2 @ np.abs(weight).T
@@ -171,10 +172,10 @@ def grow(boxes: Boxes, network: DigitNetwork) -> bool:
 def nearest_boxes(
     boxes: Boxes, bit: int, image_low: np.ndarray, image_high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Finds a box of the next state for the image of each box after a bit.
+    """Finds, for the image of each box under the transition of a bit, the nearest box of the next state.
 
-    Returns the number of the box that the image lies in, or that it sticks out of the least, int64 of shape
-    ``(n_boxes,)``, and whether it sticks out, bool of the same shape.
+    ``image_low`` and ``image_high`` are the ends of the images. Returns the number of the box, int64 of shape
+    ``(n_boxes,)``, and whether the image sticks out of it, bool of the same shape.
     """
     outside = np.maximum(boxes.low - image_low[:, None], 0) + np.maximum(image_high[:, None] - boxes.high, 0)
     next_states = np.array([AUTOMATON[state][bit] for state in boxes.states])

@@ -116,7 +116,7 @@ def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
 def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
     """Collects what the options and the player's file say about the player's training.
 
-    If the player was trained by the function ``train`` of its file, this function is called once more, with fewer
+    If the player was trained by the function ``train`` of its file, ``train`` is called once more, with fewer
     games. The values after this shorter training are one of the facts.
     """
     earlier = None
@@ -147,9 +147,8 @@ def _summary(
         diagnosis: The diagnosis of its values, or of its moves if it has no values.
 
     Returns:
-        The result, the names of the places with a bug, and the verdict in words.
-        :class:`nim_env.check.report.Entry` describes the three. If there is no bug, the result and the verdict are
-        those of the diagnosis.
+        The result ("bug", "no bug found" or "undecided"), the places of the bugs, such as ``["choose_action"]``,
+        and the verdict in words. If nothing is wrong, the result and the verdict are those of the diagnosis.
     """
     sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
     sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]
@@ -213,7 +212,7 @@ def _can_fail(policy: TabularPolicy) -> NDArray[np.bool_]:
 def _unanswered(player: LoadedPlayer, policy: TabularPolicy) -> str:
     """Returns a sentence about the positions in which a player can fail to give a legal move.
 
-    It has their number and the smallest of them. It is empty if there are none.
+    The sentence gives their number and the smallest of them. It is empty if there are none.
     """
     can_fail = _can_fail(policy)
     if not can_fail.any():
@@ -251,25 +250,26 @@ def _wrong_choices(
 
 
 def _starts_from_0(values: NDArray[Any]) -> str:
-    """Returns a sentence which says that the player's choice takes a maximum that starts from 0.
+    """Explains a player's wrong choices by a maximum that starts from 0, if the values allow this explanation.
 
-    Such a choice goes wrong only in positions without a value above 0. So the sentence is empty if one of the
-    ``values`` is above 0. They are the Q-values of the positions with a wrong choice, of shape ``(n, n_actions)``.
+    Such a maximum goes wrong only in positions without a value above 0. ``values`` are the Q-values in the
+    positions with a wrong choice, of shape ``(n, n_actions)``. Returns a sentence, or an empty string if one of
+    the values is above 0.
     """
     sentence = " All its values there are 0 or below: the maximum of its choice starts from 0."
     return sentence if (values <= 0).all() else ""
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """Returns the heap sizes of the position with the fewest objects among some positions.
+    """Returns the heap sizes of the smallest of some positions, the one with the fewest objects.
 
-    ``is_position`` marks them. It has an entry for each position except the empty one.
+    ``is_position`` says for each position except the empty one whether it is one of them.
     """
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
 
 def _count_in_words(is_position: NDArray[np.bool_]) -> str:
-    """Returns the number of True entries as a number of positions, such as "3 positions"."""
+    """Returns how many entries of ``is_position`` are True, in words such as "3 positions"."""
     n = int(is_position.sum())
     return "1 position" if n == 1 else f"{n} positions"
 

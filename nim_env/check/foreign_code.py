@@ -33,9 +33,9 @@ class ProcessError(Exception):
 def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: float | None = None) -> Any:
     """Calls a function in a new process and returns its result.
 
-    When the function has returned, failed or exceeded the time limit, the new process is killed, and with it all
-    processes that it has started. They are found in two ways. Most of them are in the process group of the new
-    process. The others inherit an environment variable of the new process, whose unique name is the ``mark``.
+    When the function has returned, failed or exceeded the time limit, the new process and all processes that it
+    has started are killed. The latter are found in two ways. Most of them are in the process group of the new
+    process. The others have inherited an environment variable with a unique name, the ``mark``.
 
     Args:
         function: The function. It must be defined at the top of a module, because the new process imports it.
@@ -134,7 +134,7 @@ def run_file(path: Path) -> dict[str, Any]:
 
 
 def _forget_modules_of_last_run() -> None:
-    """Unloads the modules that the last file run by :func:`run_file` imported from its own folder."""
+    """Unloads the modules in the folder of the file that :func:`run_file` ran last, if that file imported them."""
     for folder, before in _last_run.items():
         for name in set(sys.modules) - before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")

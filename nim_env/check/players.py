@@ -1,7 +1,7 @@
 """Loads players from files: programs, tables of Q-values and models that other people wrote.
 
-:func:`load_player` loads the player that a command line names, and :func:`player_of` makes a player of a Python
-object. ``python -m nim_env check --help`` lists the forms of a player, and docs/test_your_agent.md shows examples.
+:func:`load_player` loads the player that a command line names, and :func:`player_of` converts a Python object to a
+player. ``python -m nim_env check --help`` lists the forms of a player, and docs/test_your_agent.md shows examples.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ class LoadedPlayer:
 
     @property
     def state_values(self) -> ValueFunction | None:
-        """A function that maps positions ``(n, n_heaps)`` to their values for the player to move, ``(n,)``.
+        """A function from positions to their values for the player to move. ``None`` if the player has no values.
 
-        The value of a position is the largest Q-value of its legal moves. ``None`` if the player has no values.
+        It maps an array of shape ``(n, n_heaps)`` to one of shape ``(n,)``. The value of a position is the largest
+        Q-value of its legal moves.
         """
         values = self.values
         if values is None:
@@ -148,7 +149,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def _candidate_in_program(name: str) -> Any:
-    """Runs the file of a name ``FILE.py:OBJECT`` and returns the object, whose name can have dots."""
+    """Returns the object that a name such as ``nim.py:agent.get_move`` stands for. Its file is run."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
@@ -201,7 +202,7 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
 
 
 def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
-    """Makes a player of a Python object.
+    """Converts a Python object to a player.
 
     If the object is an agent or a policy that was trained with an encoding of this package, such as ``"bits"``, it
     gets the observations of this encoding.
@@ -237,7 +238,7 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
 
 
 def _player_of_model(model: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a model of Stable-Baselines3, with what its file says about its training."""
+    """Converts a model of Stable-Baselines3 to a player, with what the model's file says about its training."""
     return LoadedPlayer(
         rules,
         policies.checked_policy(model, rules, name),
@@ -248,7 +249,7 @@ def _player_of_model(model: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 
 def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a dictionary of Q-values. It plays the move with the largest value."""
+    """Converts a dictionary of Q-values to a player, which plays the move with the largest value."""
     entries = entries_by_pair(q, rules, name)
     try:
         table, remark = q_table_of(entries, rules)
@@ -258,10 +259,10 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a policy or an agent, with its values if it has some.
+    """Converts a policy or an agent to a player, with its values if it has any.
 
-    An object with an ``observation_space`` has values if it has a method ``q_values``, which maps observations to
-    Q-values. Any other object has values if it has a method ``values``, which maps positions to values.
+    If the object has an ``observation_space``, its values come from its method ``q_values``, which maps
+    observations to Q-values. Otherwise they come from its method ``values``, which maps positions to values.
     """
     space = getattr(policy, "observation_space", None)
     if space is None:
@@ -280,7 +281,7 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _policy_of_function(
     choose: Callable[..., Any], options: Mapping[str, bool], rules: NimRules, name: str
 ) -> policies.Policy:
-    """Makes a policy of a function or method that chooses a move.
+    """Converts a function or method that chooses a move to a policy.
 
     ``options`` are keyword arguments for each call. If a call raises an error, its message names the position.
     """

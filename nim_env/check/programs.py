@@ -23,7 +23,7 @@ CHOICE_METHODS = ("choose_action", "getMove")
 
 
 def has_choice_method(thing: Any) -> bool:
-    """Returns whether an object or a class has one of the :data:`CHOICE_METHODS`. A module never has one."""
+    """Returns whether an object or a class has one of the :data:`CHOICE_METHODS`. Returns False for a module."""
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
@@ -215,7 +215,7 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
 
 @contextlib.contextmanager
 def describing_errors(name: str, when: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns errors of a player's code, which runs in the ``with`` block, into a :class:`PlayerError`.
+    """Runs a player's code in a ``with`` block, and turns its errors into a :class:`PlayerError`.
 
     Args:
         name: The player's name on the command line, such as ``nim.py`` or ``nim.py:player``.

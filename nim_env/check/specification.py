@@ -27,7 +27,7 @@ _TENTHS: list[Any] = [tenth / 10 for tenth in range(-10, 11)]  # any two differ 
 # the values from which random tables are drawn, in one of these lists at a time; None is an unseen action
 _POOLS = [_TENTHS, _TENTHS[:10], [-0.5, 0.5], [-0.3, 0], [*_TENTHS, *[None] * 20], [-1, None], [-0.5, 0.5, None]]
 _SMALL_VALUES = (None, -1.0, 0.0, 0.5)  # every table with these values is tried in small positions
-_N_RANDOM_QUESTIONS = 150
+_N_RANDOM_CASES = 150
 _TOLERANCE = 1e-3  # the difference allowed between a number and the right one
 _N_DRAWS = 6000  # the number of moves from which the probability of exploring is estimated
 # The error allowed in this estimate. By Hoeffding's inequality, a larger error to one side has a probability of at
@@ -109,18 +109,18 @@ def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
 
 
 def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fault]:
-    """Does the work of :func:`faults`, except for the state of the global random generator.
+    """Tests the functions of a player, and returns the smallest fault of each kind.
 
-    ``generator`` draws the tables.
+    ``generator`` draws the tables of Q-values.
     """
     sample = make_player()
     if not _has_table_of_course(make_player()):
         return []
-    questions = _questions(generator)
+    cases = _cases(generator)
     found: dict[_Kind, Fault] = {}  # the first of each kind, which is the smallest
     for function in _TESTS:
         is_corrected = any(kind.function == "get_q_value" for kind in found)
-        for trial in _trials(sample, function, questions, generator, is_corrected):
+        for trial in _trials(sample, function, cases, generator, is_corrected):
             answer = trial.answer_of(make_player())
             if not trial.accepts(answer):
                 found.setdefault(trial.kind_of(answer), trial.fault(answer))
@@ -130,7 +130,7 @@ def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fa
     return list(found.values())
 
 
-class _Question(NamedTuple):
+class _Case(NamedTuple):
     """A test case: the position in which a function is called, and the Q-values that the player has learned.
 
     Attributes:
@@ -182,7 +182,7 @@ class _Update(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """The kind of a fault. Only the smallest fault of each kind is reported.
+    """The kind of a fault. If a player has several faults of one kind, only the smallest is reported.
 
     Attributes:
         function: The name of the function.
@@ -196,34 +196,34 @@ class _Kind(NamedTuple):
     is_in_progress: bool
 
 
-def _drawn_update(question: _Question, generator: random.Random) -> _Update:
-    """Draws an update of one of the available actions in a position."""
-    action, old_q = generator.choice([*question.values.items()])
+def _drawn_update(case: _Case, generator: random.Random) -> _Update:
+    """Draws an update of one of the actions that are available in the position of a test case."""
+    action, old_q = generator.choice([*case.values.items()])
     return _Update(action, old_q, reward=generator.choice((-1, 0, 1)), future_rewards=generator.choice(_TENTHS))
 
 
-def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
-    """Returns a call of ``get_q_value`` for a randomly drawn action, or ``None`` if the game is over."""
-    if not question.values:
+def _call_of_get_q_value(case: _Case, _: float, generator: random.Random) -> _ExpectedCall | None:
+    """Returns a call of ``get_q_value`` in a test case, for a random action, or ``None`` if the game is over."""
+    if not case.values:
         return None
-    update = _drawn_update(question, generator)
-    return _ExpectedCall((update.action,), [update.old_q], f"{question.reason}, so {update.old_q} is right")
+    update = _drawn_update(case, generator)
+    return _ExpectedCall((update.action,), [update.old_q], f"{case.reason}, so {update.old_q} is right")
 
 
-def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
-    """Returns a call of ``best_future_reward``, whose answer is 0 if the game is over."""
-    best = max(question.values.values(), default=0)
-    return _ExpectedCall((), [best], f"{question.reason}, so {best} is right")
+def _call_of_best_future_reward(case: _Case, *_: Any) -> _ExpectedCall:
+    """Returns a call of ``best_future_reward`` in a test case. The right answer is 0 if the game is over."""
+    best = max(case.values.values(), default=0)
+    return _ExpectedCall((), [best], f"{case.reason}, so {best} is right")
 
 
-def _call_of_update_q_value(question: _Question, alpha: float, generator: random.Random) -> _ExpectedCall | None:
-    """Returns a call of ``update_q_value`` for a randomly drawn action.
+def _call_of_update_q_value(case: _Case, alpha: float, generator: random.Random) -> _ExpectedCall | None:
+    """Returns a call of ``update_q_value`` in a test case, for a random action.
 
     Returns ``None`` if the game is over, or if ``alpha`` is NaN because the player has none.
     """
-    if not question.values:
+    if not case.values:
         return None
-    update = _drawn_update(question, generator)
+    update = _drawn_update(case, generator)
     _, old, reward, future = update
     new = round(old + alpha * (reward + future - old), 6)
     if new != new:  # NaN
@@ -231,14 +231,14 @@ def _call_of_update_q_value(question: _Question, alpha: float, generator: random
     return _ExpectedCall(update, [new], f"{old} + {alpha} * ({reward} + {future} - {old}) = {new} is right")
 
 
-def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
-    """Returns a call of ``choose_action``, or ``None`` if the game is over, because then no action is right."""
-    values = question.values
+def _call_of_choose_action(case: _Case, *_: Any) -> _ExpectedCall | None:
+    """Returns a call of ``choose_action`` in a test case, or ``None`` if the game is over."""
+    values = case.values
     if not values:
         return None
     highest = max(values.values())
     best = [action for action in values if values[action] == highest]
-    return _ExpectedCall((), best, f"{question.reason}, so {' or '.join(map(str, best))} is right")
+    return _ExpectedCall((), best, f"{case.reason}, so {' or '.join(map(str, best))} is right")
 
 
 class _Test(NamedTuple):
@@ -246,12 +246,12 @@ class _Test(NamedTuple):
 
     Attributes:
         parameters: The names of its parameters, separated by commas.
-        make_call: A function that makes a call for a question. It takes the question, the player's alpha and a
-            random generator, and returns ``None`` if the function cannot be tested in the question's position.
+        make_call: A function that makes a call for a test case. It takes the test case, the player's alpha and a
+            random generator, and returns ``None`` if the course's function cannot be tested in this case.
     """
 
     parameters: str
-    make_call: Callable[[_Question, float, random.Random], _ExpectedCall | None]
+    make_call: Callable[[_Case, float, random.Random], _ExpectedCall | None]
 
     @property
     def n_arguments(self) -> int:
@@ -292,7 +292,7 @@ class _Trial(NamedTuple):
 
     Attributes:
         function: The name of the function.
-        question: The position of the call, and the Q-values that the player gets.
+        case: The test case: the position of the call, and the Q-values that the player gets.
         call: The arguments of the call, and its right answers.
         options: The keyword arguments of the call. They turn exploration on or off, if the function has the
             parameter ``epsilon``.
@@ -300,7 +300,7 @@ class _Trial(NamedTuple):
     """
 
     function: str
-    question: _Question
+    case: _Case
     call: _ExpectedCall
     options: dict[str, bool]
     is_corrected: bool
@@ -310,10 +310,10 @@ class _Trial(NamedTuple):
 
         ``update_q_value`` returns nothing, so its answer is the value that it has stored.
         """
-        _give_table(player, self.question.table, self.is_corrected)
+        _give_table(player, self.case.table, self.is_corrected)
         if not self.options:  # choose_action cannot be told not to explore
             _attempt(setattr, player, "epsilon", 0)
-        state, arguments = self.question.state, self.call.arguments
+        state, arguments = self.case.state, self.call.arguments
         answer = _attempt(getattr(player, self.function), list(state), *arguments, **self.options)
         if self.function == "update_q_value" and not isinstance(answer, Exception):
             answer = _attempt(_stored_value, player, state, arguments[0])
@@ -321,18 +321,18 @@ class _Trial(NamedTuple):
 
     def accepts(self, answer: Any) -> bool:
         """Returns whether an answer is right. In a call with exploration, every legal action is right."""
-        right = _actions(self.question.state) if self.options.get("epsilon") else self.call.right
+        right = _actions(self.case.state) if self.options.get("epsilon") else self.call.right
         return any(_attempt(_is_right, answer, one) is True for one in right)
 
     def kind_of(self, answer: Any) -> _Kind:
         """Returns the kind of fault that a wrong answer is."""
         name = "number" if isinstance(answer, int | float) else type(answer).__name__
-        return _Kind(self.function, name, any(self.question.state))
+        return _Kind(self.function, name, any(self.case.state))
 
     def fault(self, answer: Any) -> Fault:
         """Returns the fault that a wrong answer shows, with a sentence about the call and the right answer."""
         prefix = "With get_q_value corrected, " if self.is_corrected else ""
-        given = [str(list(self.question.state)), *map(str, self.call.arguments)]
+        given = [str(list(self.case.state)), *map(str, self.call.arguments)]
         given += [f"epsilon={explores}" for explores in self.options.values()]
         verb = "raises" if isinstance(answer, Exception) else "gives"
         shown = f"{_attempt(repr, answer)!s:.100}"
@@ -341,11 +341,11 @@ class _Trial(NamedTuple):
 
 
 def _trials(
-    sample: Any, function: str, questions: list[_Question], generator: random.Random, is_corrected: bool
+    sample: Any, function: str, cases: list[_Case], generator: random.Random, is_corrected: bool
 ) -> Iterator[_Trial]:
-    """Yields the trials of a function, one for each question in which the function can be tested.
+    """Yields the trials of a function, one for each test case in which the function can be tested.
 
-    If the function has the parameter ``epsilon``, there are two trials for each question: without and with
+    If the function has the parameter ``epsilon``, there are two trials for each test case: without and with
     exploration. Yields nothing if the player ``sample`` does not have the function, or if its function does not
     take the arguments of the course.
     """
@@ -353,11 +353,11 @@ def _trials(
     if not _takes(parameters, tested.n_arguments):
         return
     all_options = [{"epsilon": False}, {"epsilon": True}] if "epsilon" in parameters else [{}]
-    for question in questions:
-        call = tested.make_call(question, getattr(sample, "alpha", float("nan")), generator)
+    for case in cases:
+        call = tested.make_call(case, getattr(sample, "alpha", float("nan")), generator)
         if call is not None:
             for options in all_options:
-                yield _Trial(function, question, call, options, is_corrected)
+                yield _Trial(function, case, call, options, is_corrected)
 
 
 def _actions(state: State) -> list[Action]:
@@ -374,27 +374,27 @@ def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
     return {(state, action): value for action, value in pairs if value is not None}
 
 
-def _questions(generator: random.Random) -> list[_Question]:
-    """Returns the questions with which each function is tested, the smallest first.
+def _cases(generator: random.Random) -> list[_Case]:
+    """Returns the test cases for each function, from the smallest to the largest.
 
-    Their size is the number of objects, and if it is equal, the number of entries of the table. Each position with
-    up to two objects is combined with every table of the values ``_SMALL_VALUES``. In the other questions, the
-    position and the table are drawn at random.
+    They are in the order of the number of objects, and then of the number of entries of the table. Each position
+    with up to two objects is combined with every table of the values ``_SMALL_VALUES``. In the other test cases,
+    the position and the table are drawn at random.
     """
     positions = sorted(product(*(range(size + 1) for size in _PILES)), key=sum)
-    questions = []
+    cases = []
     for state in positions:
         if sum(state) <= 2:  # a position has as many actions as objects
             tables = product(_SMALL_VALUES, repeat=sum(state))
-            questions += [_Question(state, _table(state, values)) for values in tables]
-    for _ in range(_N_RANDOM_QUESTIONS):
+            cases += [_Case(state, _table(state, values)) for values in tables]
+    for _ in range(_N_RANDOM_CASES):
         # the first positions are the smallest, and the cube makes them more frequent
         states = [positions[int(len(positions) * generator.random() ** 3)] for _ in range(generator.randint(1, 3))]
         table: dict[Any, float] = {}
         for state in states:
             table |= _table(state, generator.choices(generator.choice(_POOLS), k=sum(state)))
-        questions.append(_Question(states[0], table))
-    return sorted(questions, key=lambda question: (sum(question.state), len(question.table)))
+        cases.append(_Case(states[0], table))
+    return sorted(cases, key=lambda case: (sum(case.state), len(case.table)))
 
 
 def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:

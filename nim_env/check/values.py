@@ -93,7 +93,7 @@ def _values_in_dictionary(
 
 
 def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str) -> FoundValues:
-    """Reads the values by calling the method with this name for every legal move in every position."""
+    """Reads a player's values by calling its method ``method_name`` for every legal move in every position."""
     try:
         with running_code_of(name, f"in {method_name}"):
             q_values = _table_of_method(getattr(player, method_name), rules)
@@ -103,7 +103,10 @@ def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str)
 
 
 def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
-    """Returns a function that maps positions to their rows of ``table``, which are in the order of the indices."""
+    """Returns a function that looks up the values of positions, ``(n, n_heaps)``, in a table.
+
+    ``table`` has a row for each position index, and the function returns the rows of the positions.
+    """
     return lambda heaps: table[rules.index(heaps)]
 
 
@@ -174,7 +177,10 @@ def q_table_of(entries: dict[Any, Any], rules: NimRules) -> tuple[NDArray[np.flo
 
 
 def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDArray[np.float64]:
-    """Copies the Q-values of each position with sorted heaps to the other arrangements of these heaps."""
+    """Copies the Q-values of each position with sorted heaps, such as 1-2, to its other arrangements, such as 2-1.
+
+    ``q_values`` and the result have a row for each position index, ``(n_positions, n_actions)``.
+    """
     heaps = rules.all_positions()
     sorted_rows = np.asarray(rules.index(np.sort(heaps, axis=1)), dtype=np.intp)
     # the place of each action's heap in the sorted position
