@@ -94,7 +94,7 @@ def facts_of(row: pd.Series) -> dict[str, Any]:
 def bugs_in_styles(styles: list[Style]) -> list[tuple[Style, dict[str, str]]]:
     """Returns all pairs of a style and a bug that can be built into it, because it still has the bug's text.
 
-    The bug "discount" is left out, because the styles set the discount themselves.
+    The bug "discount" is left out, because another discount is not a bug if the diagnosis is told about it.
     """
     return [
         (style, bug)

@@ -107,8 +107,8 @@ def prove(network: DigitNetwork, misere: bool) -> Proof:
 def image(layer: nn.Linear, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds the outputs of a linear layer followed by tanh, for inputs in boxes. It ignores rounding errors.
 
-    ``low`` and ``high`` are the ends of the boxes, of shape ``(n_boxes, n_inputs)``. Returns the ends of boxes that
-    contain the outputs, of shape ``(n_boxes, n_outputs)``.
+    ``low`` and ``high`` are the ends of the boxes, of shape ``(n_boxes, n_inputs)``. Returns the ends of boxes
+    that contain the outputs, of shape ``(n_boxes, n_outputs)``.
     """
     weight, bias = (weights.detach().double().numpy() for weights in (layer.weight, layer.bias))
     center, radius = (low + high) / 2 @ weight.T + bias, (high - low) / 2 @ np.abs(weight).T
