@@ -22,8 +22,6 @@ certificates of this folder take about a minute.
 
     cd examples
     python -m learn_the_rule.check learn_the_rule/certificates/*.npz
-    python -m learn_the_rule.check results/certificates/learn_the_rule.npz \
-        --network results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,proof]"
 """
@@ -50,8 +48,6 @@ MARGIN = 2.0**-19  # the last tanh and underflow cannot change the sign of large
 class Args:
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Certificates saved by prove.py."""
-    network: Path | None = None
-    """A network saved by train.py or distill.py. If it is given, the certificates must belong to this network."""
 
 
 def main(args: Args) -> None:
@@ -59,7 +55,7 @@ def main(args: Args) -> None:
     if not args.certificates:
         raise ValueError("no certificates given; name one or more files written by prove.py")
     for path in args.certificates:
-        certificate = read(path, args.network)
+        certificate = read(path)
         try:
             margin = check(certificate)
         except ValueError as error:
@@ -70,28 +66,13 @@ def main(args: Args) -> None:
         print(f"{path}: accepted, {play} on every board, margin {rounded:.3f}")
 
 
-def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
-    """Reads a certificate. Returns its arrays by name.
-
-    Raises ValueError if the file is damaged, or if a network is given and the certificate belongs to another one.
-    """
+def read(path: Path) -> dict[str, np.ndarray]:
+    """Reads a certificate and returns its arrays by name. Raises ValueError if the file is damaged."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            certificate = dict(arrays)
+            return dict(arrays)
     except Exception as error:  # NumPy, zipfile and zlib raise many types of errors
         raise ValueError(f"{path} is damaged: {error}") from error
-    if network is not None:
-        import torch  # imported here because checking without a network does not need PyTorch
-
-        saved = torch.load(network, weights_only=True)
-        if saved["misere"] != certificate.get("misere") or saved["max_take"] is not None:
-            raise ValueError(f"{path} is for other rules than {network}")
-        weights = set(certificate) - {"misere", "boxes", "states", "groups"}
-        if set(saved["weights"]) != weights or not all(
-            np.array_equal(weight, certificate[name]) for name, weight in saved["weights"].items()
-        ):
-            raise ValueError(f"{path} does not belong to {network}, which has other weights")
-    return certificate
 
 
 def check(certificate: dict[str, np.ndarray]) -> float:
