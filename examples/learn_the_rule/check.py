@@ -37,7 +37,8 @@ import numpy as np
 import tyro
 from flint import arb
 
-NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # next after a 0, a 1
+NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
+"""The automaton of Bouton's rule: for each state, the next states after a 0 and after a 1."""
 LARGEST = 2.0**40  # with larger numbers, a sum of products could overflow in single precision
 UNIT_ROUNDOFF = 2.0**-24
 TANH_ERROR = 2.0**-20  # twice the assumed error; the rest covers underflow before the tanh
