@@ -18,7 +18,7 @@ from nim_env.check.players import LoadedPlayer, load_player
 from nim_env.check.report import Entry
 from nim_env.evaluation.assessment import TrainingFacts, assess
 from nim_env.evaluation.diagnosis import findings
-from nim_env.policies import FunctionPolicy, PolicyAttributes, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.policies import FunctionPolicy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.svg import position_map
 from nim_env.rules import NimRules, position_name
 
@@ -175,30 +175,26 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
         The probabilities of legal actions. If they sum to less than 1 in a position, the rest is the probability
         of an illegal answer.
     """
-    measured = _MeasuredFunction(rules, policy) if isinstance(policy, FunctionPolicy) else policy
-    return policies.tabulate(rules, measured, np.float64, illegal_action="lose")
+    if isinstance(policy, FunctionPolicy):
+        policy = _measured(rules, policy)
+    return policies.tabulate(rules, policy, np.float64, illegal_action="lose")
 
 
-class _MeasuredFunction(PolicyAttributes):
-    """A policy whose probabilities are the frequencies with which a player's function gives each answer.
+def _measured(rules: NimRules, policy: FunctionPolicy) -> TabularPolicy:
+    """Measures in all positions how often a player's function gives each answer.
 
     The function is queried twice in every position. If the two answers differ anywhere, it is queried 30 times in
     every position. Positions in which the first two answers agree are included, because a rare mistake there would
     otherwise be missed.
     """
-
-    is_measurement = True
-
-    def __init__(self, rules: NimRules, policy: FunctionPolicy) -> None:
-        self.policy = policy
-        self.sampled_policy = SampledPolicy(rules, policy, _N_ANSWERS_PER_POSITION)
-
-    def action_probabilities(self, observation: Any, action_mask: Any) -> Any:
-        first, second = (self.policy.action_probabilities(observation, action_mask) for _ in range(2))
-        if (first == second).all():
-            return first
-        positions = zip(observation, action_mask, strict=True)
-        return np.array([self.sampled_policy.action_probabilities(*position) for position in positions])
+    positions = rules.all_positions()[1:]
+    masks = rules.action_mask(positions)
+    probabilities, again = (policy.action_probabilities(positions, masks) for _ in range(2))
+    if (probabilities != again).any():
+        sampled = SampledPolicy(rules, policy, _N_ANSWERS_PER_POSITION)
+        rows = [sampled.action_probabilities(*position) for position in zip(positions, masks, strict=True)]
+        probabilities = np.array(rows)
+    return TabularPolicy(rules, np.insert(probabilities, 0, 0.0, axis=0))  # no answer when the game is over
 
 
 def _can_fail(policy: TabularPolicy) -> NDArray[np.bool_]:
