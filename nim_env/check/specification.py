@@ -117,17 +117,19 @@ def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fa
     if not _has_table_of_course(make_player()):
         return []
     cases = _cases(generator)
-    found: dict[_Kind, Fault] = {}  # the first of each kind, which is the smallest
+    found: list[Fault] = []
     for function in _TESTS:
-        is_corrected = any(kind.function == "get_q_value" for kind in found)
+        is_corrected = any(fault.function == "get_q_value" for fault in found)
+        smallest: dict[Any, Fault] = {}  # the first fault of each kind
         for trial in _trials(sample, function, cases, generator, is_corrected):
             answer = trial.answer_of(make_player())
             if not trial.accepts(answer):
-                found.setdefault(trial.kind_of(answer), trial.fault(answer))
+                smallest.setdefault(trial.kind_of(answer), trial.fault(answer))
+        found += smallest.values()
         has_flag = _has_epsilon_as_flag(_parameters_of(sample, function))
         if has_flag and (sentence := _exploration_fault(make_player())):
-            found[_Kind(function, "exploration", True)] = Fault(function, sentence)
-    return list(found.values())
+            found.append(Fault(function, sentence))
+    return found
 
 
 class _Case(NamedTuple):
@@ -172,42 +174,18 @@ class _ExpectedCall(NamedTuple):
     reason: str
 
 
-class _Update(NamedTuple):
-    """The arguments of ``update_q_value`` after the first one, which is the position."""
-
-    action: Action
-    old_q: float
-    reward: int
-    future_rewards: float
-
-
-class _Kind(NamedTuple):
-    """The kind of a fault. If a player has several faults of one kind, only the smallest is reported.
-
-    Attributes:
-        function: The name of the function.
-        answer: The type of the wrong answer, such as "number" or "NoneType". It is "exploration" if the function
-            explores too often or too seldom.
-        is_in_progress: Whether the position of the call is one in which the game is not over.
-    """
-
-    function: str
-    answer: str
-    is_in_progress: bool
-
-
-def _drawn_update(case: _Case, generator: random.Random) -> _Update:
-    """Draws an update of one of the actions that are available in the position of a test case."""
+def _drawn_update(case: _Case, generator: random.Random) -> tuple[Action, float, int, float]:
+    """Draws the arguments of ``update_q_value`` after the position: action, old_q, reward and future_rewards."""
     action, old_q = generator.choice([*case.values.items()])
-    return _Update(action, old_q, reward=generator.choice((-1, 0, 1)), future_rewards=generator.choice(_TENTHS))
+    return action, old_q, generator.choice((-1, 0, 1)), generator.choice(_TENTHS)
 
 
 def _call_of_get_q_value(case: _Case, _: float, generator: random.Random) -> _ExpectedCall | None:
     """Returns a call of ``get_q_value`` in a test case, for a random action, or ``None`` if the game is over."""
     if not case.values:
         return None
-    update = _drawn_update(case, generator)
-    return _ExpectedCall((update.action,), [update.old_q], f"{case.reason}, so {update.old_q} is right")
+    action, value = _drawn_update(case, generator)[:2]
+    return _ExpectedCall((action,), [value], f"{case.reason}, so {value} is right")
 
 
 def _call_of_best_future_reward(case: _Case, *_: Any) -> _ExpectedCall:
@@ -324,10 +302,13 @@ class _Trial(NamedTuple):
         right = _actions(self.case.state) if self.options.get("epsilon") else self.call.right
         return any(_attempt(_is_right, answer, one) is True for one in right)
 
-    def kind_of(self, answer: Any) -> _Kind:
-        """Returns the kind of fault that a wrong answer is."""
+    def kind_of(self, answer: Any) -> tuple[str, bool]:
+        """Returns the type of a wrong answer, such as "number", and whether the game is in progress.
+
+        If several wrong answers of a function agree in both, only one fault is reported.
+        """
         name = "number" if isinstance(answer, int | float) else type(answer).__name__
-        return _Kind(self.function, name, any(self.case.state))
+        return name, any(self.case.state)
 
     def fault(self, answer: Any) -> Fault:
         """Returns the fault that a wrong answer shows, with a sentence about the call and the right answer."""
