@@ -26,7 +26,7 @@ BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
 diagnosis knows the bug, separated by " / ". It is empty if the bug is *unlisted*, that is, has no such name."""
 NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
 """The row for a correct learner."""
-BOARDS = [  # heaps and max_take
+BOARDS = [
     ((1, 2, 4), None),
     ((3, 5), None),
     ((2, 2, 3), None),
@@ -34,6 +34,7 @@ BOARDS = [  # heaps and max_take
     ((1, 1, 1, 3), None),
     ((1, 3, 4), None),
 ]
+"""The heaps and the max_take of the boards on which learners train."""
 SHARES = (0.05, 0.3, 1.0)  # the fractions of the moves after which a learner is judged
 MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}
 """The training moves of the networks. A table gets 200 for each pair of a position and a legal action."""

@@ -41,8 +41,7 @@ class Args:
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")
-    """Where certificates are saved. They are named after the network's file, or after its folder if the file is
-    network.pt."""
+    """Where the certificates are saved."""
 
 
 class Boxes(NamedTuple):
@@ -69,24 +68,28 @@ class Proof(NamedTuple):
 
 def main(args: Args) -> list[Proof]:
     """Tries to prove each network, saves the certificates, and prints and returns the results."""
-    loaded = {path: load_provable(path) for path in args.networks}
-    names = {path: path.parent.name if path.stem == "network" else path.stem for path in args.networks}
-    if len({*names.values()}) < len(names):
-        raise ValueError(
-            f"two certificates would have the same name; rename a network: {', '.join(map(str, names))}"
-        )
+    files = {path: args.folder / f"{certificate_name(path)}.npz" for path in args.networks}
+    if len({*files.values()}) < len(files):
+        paths = ", ".join(map(str, files))
+        raise ValueError(f"two certificates would have the same name; rename a network: {paths}")
     proofs = []
-    for path, (network, misere) in loaded.items():
+    for path, file in files.items():
+        network, misere = load_provable(path)
         proof = prove(network, misere)
-        verdict = f"not proven: {proof.refusal}"
-        if proof.margin is not None:
-            file = args.folder / f"{names[path]}.npz"
-            args.folder.mkdir(parents=True, exist_ok=True)
+        if proof.margin is None:
+            verdict = f"not proven: {proof.refusal}"
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(file, **proof.certificate)
             verdict = f"proven for every board, margin {proof.margin:.3f}: {file}"
         print(f"{path}: {'misère' if misere else 'normal'} play: {verdict}")
         proofs.append(proof)
     return proofs
+
+
+def certificate_name(network: Path) -> str:
+    """Returns the name of a network's file, or of its folder if the file is network.pt, as train.py names it."""
+    return network.parent.name if network.stem == "network" else network.stem
 
 
 def prove(network: DigitNetwork, misere: bool) -> Proof:

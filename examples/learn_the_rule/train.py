@@ -82,9 +82,11 @@ def main(args: Args) -> dict[str, Any]:
     save_network(network, args.folder / "network.pt", misere=args.misere, max_take=args.max_take)
     generator = np.random.default_rng(args.seed)
     for n_heaps, size in TEST_BOARDS:
-        rules, board = NimRules((size,) * n_heaps, args.max_take, args.misere), f"{n_heaps} × {size}"
+        board = f"{n_heaps} × {size}"
+        rules = NimRules((size,) * n_heaps, args.max_take, args.misere)
         mastery = evaluation.sampled_mastery(rules, NetworkPolicy(network, rules), N_POSITIONS, generator)
         row[board] = mastery.expert
+        # drawn on all boards, so the positions of later boards stay the published ones
         lost = evaluation.sample_losing_positions(rules, N_POSITIONS, generator)
         if (n_heaps, size) == OUTCOME_BOARD:
             right = np.concatenate([predict(network, mastery.positions) > 0, predict(network, lost) < 0])
