@@ -198,7 +198,8 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     for name in forms | certificate:
         array = np.asarray(certificate.get(name))  # NumPy reads a member of the file that is not an array as bytes
         if (str(array.dtype), array.shape) != forms.get(name):
-            raise ValueError(f"damaged: {name} has dtype {array.dtype} and shape {array.shape}")
+            form = f"dtype {array.dtype} and shape {array.shape}"
+            raise ValueError(f"damaged: the array {name} is missing, unknown or of a wrong form ({form})")
         if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
             raise ValueError(f"overflow: {name} holds a number larger than 2**40 or one that is not finite")
     if unknown := set(certificate["states"].tolist()) - set(NEXT):

@@ -39,9 +39,9 @@ class FoundValues(NamedTuple):
 def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
     """Finds the values of a player.
 
-    They are taken from the first of these places that the player has. A dictionary that cannot be read is skipped.
+    The values are taken from the first of these places that the player has:
 
-    1. a dictionary of Q-values, named ``q``, ``Q``, ``q_table`` or ``Q_table``;
+    1. a dictionary of Q-values that can be read, named ``q``, ``Q``, ``q_table`` or ``Q_table``;
     2. a method that returns the Q-value of one move, named ``get_q_value``, ``q_value``, ``get_value`` or
        ``value``;
     3. a method ``values``, which returns the values of many positions, as a :data:`QFunction` does.
