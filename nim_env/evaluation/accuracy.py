@@ -87,11 +87,7 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
 
 
 class MasterySweep:
-    """Computes the mastery of a policy from its moves in all positions, which are added batch by batch.
-
-    Args:
-        rules: The game.
-    """
+    """Computes the mastery of a policy from its moves in all positions, which are added batch by batch."""
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
