@@ -9,7 +9,7 @@ import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
 import { LEVELS, isLearner, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
 import { isLimited } from "./rules.js";
-import { hasPlayed, isNear, lesson, shownPly, shownTable, state } from "./state.js";
+import { hasPlayed, isNear, lesson, shownGames, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
@@ -94,7 +94,7 @@ function togglePanel(name) {
   }
   if (panel === "learn") play.run(learn);
   else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
-  else if (isLeft || isNear(game)) play.run(leave);
+  else if (isLeft || (isNear(game) && !moves.length)) play.run(leave);
   showPanel();
 }
 
@@ -126,7 +126,7 @@ function playPosition(position) {
   $("panel").scrollTop = 0;
   const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
   const start = state.learner.positions.heapsOf(position);
-  return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 1 }));
+  return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 0 }));
 }
 
 function playAgain() {
@@ -145,6 +145,7 @@ function setTraining(name, value) {
 }
 
 function drawShown() {
+  if (!state.training && shownGames() > 0) play.meet(shownLearner());
   draw();
   if (!state.training) play.writeLink();
 }
@@ -187,7 +188,10 @@ const DO = {
     play.openWon();
     drawShown();
   },
-  step: () => play.run(play.watch),
+  step: () => {
+    stopShow();
+    play.run(play.watch);
+  },
   "play-it": () => playShown(shownLearner()),
   "teach-it": () => {
     delete state.scores.pupil;
@@ -231,12 +235,15 @@ function start() {
   $("next").onclick = () => step(1);
   $("ply").oninput = ({ target }) => DO.view(target.value);
   for (const radio of document.getElementsByName("starts")) radio.onchange = () => DO.starts(radio.value);
-  $("games").onpointerdown = stopShow;
+  $("games").onpointerdown = () => {
+    stopShow();
+    draw();
+  };
   $("games").oninput = ({ target }) => {
     showStage(Number(target.value));
     draw();
   };
-  $("games").onchange = play.writeLink;
+  $("games").onchange = drawShown;
   for (const id of ["rival", "rate", "exploration"]) $(id).onchange = ({ target }) => setTraining(id, target.value);
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;

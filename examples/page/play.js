@@ -4,18 +4,17 @@ import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
 import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
 import { Game } from "./game.js";
-import { Learner, SELF_PLAY, Table, stageName } from "./learner.js";
+import { Learner, SELF_PLAY, stageName } from "./learner.js";
 import { toLink } from "./links.js";
 import { EXPERT, learnerAfter } from "./players.js";
 import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
-import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state, trainee } from "./state.js";
+import { hasPlayed, isFriend, isOpponent, lesson, phase, scoreOf, shownGames, state, trainee } from "./state.js";
 import { announce } from "./status.js";
-import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
+import { SAY, failureOf, replaced, taughtText } from "./words.js";
 
 const THINK = 350; // milliseconds
 const MARK = 750;
 const LEAVE = 260;
-const UPDATE = 1400;
 const WAIT = 50;
 const SLICE = 8;
 const DRAWN = 25; // slices of training between two pictures of the page
@@ -47,6 +46,7 @@ async function runAll() {
 
 async function runOne(command) {
   try {
+    state.watched = null;
     await command();
     train();
     await reply();
@@ -54,7 +54,7 @@ async function runOne(command) {
   } catch (error) {
     state.failure = failureOf(error);
   }
-  Object.assign(state, { going: null, watched: null });
+  state.going = null;
   draw();
   announce();
   writeLink();
@@ -179,7 +179,7 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
   show(new Game(board, first ?? starter, start));
-  if (reason || (state.before && !lesson())) toast(reason || newGameSaid(names()[1]), Boolean(state.before));
+  if (reason) toast(reason);
 }
 
 /** The values of a lost start are all red, so before the first move this opens a won position near it. */
@@ -189,9 +189,7 @@ export function openWon() {
   const isStart = start === board.heaps && !moves.length && phase() === "yours" && !lesson();
   const isLost = isStart && learner.isSmall && !opponent.table && !isWinning(start, board);
   const near = isLost && wonNear(start, board);
-  if (!near) return;
-  begin({ start: near, first: 0 });
-  untoast();
+  if (near) begin({ start: near, first: 0 });
 }
 
 function chooseOpponent(board) {
@@ -226,29 +224,15 @@ export async function train() {
   }
 }
 
-/** Shows the next game of the training, each update before and after it. */
-export async function watch() {
-  openWon();
-  const { positions, triedIn } = trainee();
-  const games = (state.games = Math.max(0, Math.min(shownGames(), trainee().plan.at(-2))));
-  const numbers = trainee().tableAt(games).numbers.slice();
-  const table = new Table(positions, numbers, games, (pair) => triedIn[pair] <= games);
-  for (const { to, ...update } of trainee().step(games)) {
-    const [move, answer] = [update.action, update.reply].map((action) => positions.moves[action]);
-    const shown = { ...update, table, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
-    if (!(await isShown(shown))) break;
-    numbers[update.pair] = to;
-    if ((answer || to !== update.from) && !(await isShown({ ...shown, to }))) break;
-  }
-  if (state.watched) Object.assign(state, { games: games + 1, watched: null });
-}
-
-async function isShown(watched) {
-  state.watched = watched;
-  draw();
-  announce();
-  await pause(UPDATE);
-  return state.watched === watched && !waiting;
+/** Shows the next update of the training, until another command comes. */
+export function watch() {
+  const { positions } = trainee();
+  const update = trainee().step(Math.max(0, shownGames()));
+  if (!update) return toast(SAY.settled);
+  const { position, action, reply, table } = update;
+  const [move, answer] = [action, reply].map((each) => positions.moves[each]);
+  const watched = { ...update, heaps: positions.heapsOf(position), move, answer };
+  Object.assign(state, { watched, games: table.games });
 }
 
 export function restore() {
@@ -256,6 +240,12 @@ export function restore() {
   Object.assign(state, state.before, { before: null, training: null });
   show(state.game);
   untoast();
+}
+
+/** Before the first move, the learner that is shown becomes the opponent. */
+export function meet(learner) {
+  const { board, start, first, moves } = state.game;
+  if (!running && !moves.length) begin({ board, start, first, wanted: learner });
 }
 
 export const setPlayer = (player) =>
@@ -272,7 +262,7 @@ export function continueFrom(ply) {
   if (ply < 0) return;
   if (game.score) game.score[game.winner] -= 1;
   if (game.score) state.opponent.taught?.forget();
-  Object.assign(game, { score: null, told: null });
+  Object.assign(game, { score: null, told: null, isCorrected: true });
   game.moves.length = ply;
   show(game);
 }
