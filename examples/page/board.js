@@ -46,7 +46,6 @@ function layOut(node) {
     past: state.view !== null,
     tiny: high < 26,
     narrow: wide < 34 || high < 13,
-    slim: wide < 64,
   };
   for (const name in classes) node.classList.toggle(name, classes[name]);
   style(node, {
@@ -125,7 +124,7 @@ export function drawBoard() {
     const [group, number] = node.children;
     const valued = ghost === undefined && values.find(([each]) => isSame(each, move));
     const value = valued ? valued[1] : undefined;
-    const isUpdated = Boolean(valued && learned) && isSame(move, learned) && wide > 110;
+    const isUpdated = valued && learned && isSame(move, learned) && wide > 110;
     const part = isGrouped && ghost === undefined ? groupOf(n, left, board) : null;
     const classes = {
       [`ghost p${ghost}`]: ghost !== undefined,

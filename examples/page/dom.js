@@ -37,10 +37,8 @@ export function toast(text) {
   $("toast").textContent = text;
   $("toast").classList.add("on");
   clearTimeout(timer);
-  timer = setTimeout(untoast, 1500 + 40 * text.length);
+  timer = setTimeout(() => $("toast").classList.remove("on"), 1500 + 40 * text.length);
 }
-
-export const untoast = () => $("toast").classList.remove("on");
 
 export function read(key, storage = "localStorage") {
   try {

@@ -7,7 +7,7 @@ export class Game {
   score = null; // the one that counts this game
   told = null; // what the learner learned from it
   policy = null; // of the opponent
-  isCorrected = false; // a move was taken back
+  isCorrected = false;
 
   constructor(board, first, start = board.heaps) {
     Object.assign(this, { board, first, start });

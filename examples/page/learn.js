@@ -2,8 +2,8 @@ import { shownValues } from "./board.js";
 import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
-import { NETWORK, isLearner } from "./players.js";
-import { shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
+import { NETWORK } from "./players.js";
+import { shownGames, shownHeaps, shownLearner, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds
@@ -43,7 +43,7 @@ export function drawLearn() {
   let intro = hasLearner ? words.learnIntro(settings.rival) : words.SAY.tooBig;
   if (hasNetwork) intro = words.networkText;
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  $("learn-intro").textContent = game.told ?? (hasLearner && shownGames() > 0 ? "" : intro);
+  $("learn-intro").textContent = hasLearner && shownGames() > 0 ? "" : intro;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("runs").hidden = $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;
@@ -99,7 +99,7 @@ function drawFigures(table) {
   $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
   $("train").textContent = trainText();
   $("teach-it").disabled = table === opponent.taught;
-  $("play-it").hidden = $("teach-it").disabled || isLearner(opponent, state.learner, table.games, settings);
+  $("play-it").hidden = $("teach-it").disabled || shownLearner() === opponent;
   drawCurve(learner, Number($("games").value));
   drawMap(table);
 }

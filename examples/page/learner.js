@@ -10,8 +10,8 @@ const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000];
 const MANY = 20_000;
 const MAX_VALUES = 100_000;
 const NEVER = 2 ** 32 - 1;
-export const VISIBLE = 0.01;
-export const SEARCHED = 1000; // games
+const VISIBLE = 0.01;
+const SEARCHED = 1000; // games
 
 /** The actions among which each opponent draws, as in nim_env.policies. */
 export const RIVALS = {
@@ -265,18 +265,17 @@ export class Learner {
   /** Plays on after a stage, with the draws of the training. */
   *updatesAfter({ positions, numbers, games, random }) {
     const again = new Learner(positions.board, this.settings, new Random(random));
-    const { triedIn } = this;
-    const shown = numbers.slice();
-    Object.assign(again, { games, triedIn, table: new Table(positions, numbers.slice()) });
+    const { moves } = positions;
+    Object.assign(again, { games, triedIn: this.triedIn, table: new Table(positions, numbers.slice()) });
     for (let last = games; again.games < last + SEARCHED; ) {
       const updates = [];
       again.playGame(updates);
-      const played = again.games;
-      for (const update of updates) {
-        shown[update.pair] = update.to;
-        if (Math.abs(update.to - update.from) < VISIBLE) continue;
-        last = played;
-        yield { ...update, table: new Table(positions, shown.slice(), played, (pair) => triedIn[pair] < played) };
+      const changes = updates.filter(({ from, to }) => Math.abs(to - from) >= VISIBLE);
+      if (!changes.length) continue;
+      const table = again.copy();
+      last = table.games;
+      for (const change of changes) {
+        yield { ...change, table, heaps: positions.heapsOf(change.position), move: moves[change.action] };
       }
     }
   }
@@ -304,8 +303,8 @@ export class Learner {
       const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
       const from = table.numbers[pair];
       table.learn(pair, target, settings.rate);
-      const best = left ? table.best(left)[0] : null;
-      updates?.push({ position, action, reply: reply ?? best, next, pair, target, from, to: table.numbers[pair] });
+      const answer = updates && moves[reply ?? (left ? table.best(left)[0] : -1)];
+      updates?.push({ position, action, answer, next, pair, target, from, to: table.numbers[pair] });
       position = next;
     }
     this.games += 1;

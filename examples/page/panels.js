@@ -52,7 +52,7 @@ export function drawTeach() {
   Object.assign($("verdict"), { textContent: verdict, className: kind });
   const hint = lesson() ? "" : words.hintText(heaps, board, analysis);
   const text = state.showsMove ? words.lessonText(heaps, board, analysis) : hint;
-  $("lesson").textContent = chosen || !isYourTurn() ? "" : text;
+  $("lesson").textContent = chosen || !isYourTurn() || isOver(heaps) ? "" : text;
   $("shows-move").checked = state.showsMove;
   $("legend").textContent = words.legendText(board);
   $("legend").hidden = !hasGroups() || isOver(heaps);

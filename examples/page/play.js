@@ -2,12 +2,12 @@
 
 import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
-import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
+import { $, keep, prefersStill, read, sleep, toast } from "./dom.js";
 import { Game } from "./game.js";
 import { Learner, SELF_PLAY, stageName } from "./learner.js";
 import { toLink } from "./links.js";
 import { EXPERT, learnerAfter } from "./players.js";
-import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
+import { isLimited, isSame, limit, wonNear } from "./rules.js";
 import { hasPlayed, isFriend, isOpponent, lesson, phase, scoreOf, shownGames, state, trainee } from "./state.js";
 import { announce } from "./status.js";
 import { SAY, failureOf, replaced, taughtText } from "./words.js";
@@ -151,7 +151,6 @@ export async function takeChosen() {
   await run(async () => {
     if (state.game !== game) return; // a link has opened another
     Object.assign(state, { chosen: null, before: null });
-    untoast();
     await perform(move);
     state.isFirst = false;
   });
@@ -178,7 +177,7 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   useBoard(board);
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
-  show(new Game(board, first ?? starter, start));
+  show(new Game(board, start === board.heaps ? starter : first, start));
   if (reason) toast(reason);
 }
 
@@ -187,8 +186,7 @@ export function openWon() {
   const { game, learner, opponent } = state;
   const { board, start, moves } = game;
   const isStart = start === board.heaps && !moves.length && phase() === "yours" && !lesson();
-  const isLost = isStart && learner.isSmall && !opponent.table && !isWinning(start, board);
-  const near = isLost && wonNear(start, board);
+  const near = isStart && learner.isSmall && !opponent.table && wonNear(start, board);
   if (near) begin({ start: near, first: 0 });
 }
 
@@ -226,26 +224,15 @@ export async function train() {
 
 /** Shows the next update of the training, until another command comes. */
 export function watch() {
-  const { positions } = trainee();
-  const update = trainee().step(Math.max(0, shownGames()));
-  if (!update) return toast(SAY.settled);
-  const { position, action, reply, table } = update;
-  const [move, answer] = [action, reply].map((each) => positions.moves[each]);
-  const watched = { ...update, heaps: positions.heapsOf(position), move, answer };
-  Object.assign(state, { watched, games: table.games });
+  const watched = trainee().step(Math.max(0, shownGames()));
+  if (watched) Object.assign(state, { watched, games: watched.table.games, training: null });
+  else toast(SAY.settled);
 }
 
 export function restore() {
   if (!state.before) return;
   Object.assign(state, state.before, { before: null, training: null });
   show(state.game);
-  untoast();
-}
-
-/** Before the first move, the learner that is shown becomes the opponent. */
-export function meet(learner) {
-  const { board, start, first, moves } = state.game;
-  if (!running && !moves.length) begin({ board, start, first, wanted: learner });
 }
 
 export const setPlayer = (player) =>
@@ -270,7 +257,6 @@ export function continueFrom(ply) {
 export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
   keepHome(game.board);
   useBoard(game.board);
-  untoast();
   if (game.winner !== null) game.score = [0, 0];
   const isStart = game.start === game.board.heaps && !game.board.text;
   if (isStart && isFirstGiven) state.starts = game.first ? "opponent" : "you";

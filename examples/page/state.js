@@ -3,7 +3,7 @@
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
 import { Learner, SELF_PLAY } from "./learner.js";
-import { LEVELS } from "./players.js";
+import { LEVELS, learnerAfter } from "./players.js";
 import { isWinning, wonNear } from "./rules.js";
 
 export const state = {
@@ -57,13 +57,10 @@ export const shownPly = () => state.view ?? state.game.moves.length;
 export const shownHeaps = () => state.watched?.heaps ?? state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 
-/** Whether the panel has opened the start of this game. */
-export function isNear({ board, start }) {
-  const near = !isWinning(board.heaps, board) && wonNear(board.heaps, board);
-  return start !== board.heaps && String(start) === String(near);
-}
+/** Whether the panel has opened this start. */
+export const isNear = ({ board, start }) => String(start) === String(wonNear(board.heaps, board));
 
-/** Whether you move first in a winning position of a learner's map. */
+/** Whether you move first in a position of a learner’s map. */
 export function isPuzzle() {
   const { game, opponent } = state;
   const { board, start, first } = game;
@@ -83,6 +80,13 @@ export function shownTable() {
   return (
     watched?.table ?? opponent.table ?? (games === null ? opponent.taught : null) ?? trainee().tableAt(shownGames())
   );
+}
+
+export function shownLearner() {
+  const { opponent, learner, settings } = state;
+  const { games } = shownTable();
+  const isShown = (player) => !player.taught && player.settings === settings && player.games(learner) === games;
+  return [opponent, ...LEVELS].find(isShown) ?? learnerAfter(games, settings);
 }
 
 export function nextLevel() {

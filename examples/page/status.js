@@ -27,7 +27,7 @@ const LAST = ["Back to the last game", "restore"];
 const NEXT = ["Next position", "wrong"];
 
 // a button is [text, data-do, value]
-const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
+const STATUS = { failed, watching, past, over, moving, thinking: moving, stopped, yours };
 
 function failed() {
   return { say: state.failure, kind: "error", buttons: [["Try again", "retry"]] };
@@ -42,11 +42,8 @@ function watching() {
 function moving() {
   const { game, going } = state;
   if (!isOpponent(game.player)) return yours();
-  return { say: `${state.opponent.name} takes ${wordsOf(going)} …`, aim: goal(game.board), player: 1 };
-}
-
-function thinking() {
-  return { say: `${state.opponent.name} is choosing …`, aim: goal(state.game.board), player: 1 };
+  const does = going ? `takes ${wordsOf(going)}` : "is choosing";
+  return { say: `${state.opponent.name} ${does} …`, aim: goal(game.board), player: 1 };
 }
 
 function stopped() {
@@ -68,8 +65,8 @@ function yours() {
   const buttons = state.before && !hasPlayed() && !lesson() ? [LAST] : [];
   if (isNear(game) && !last) return { ...nearText(game), aim, player, buttons };
   if (isPuzzle() && !last) {
-    const { positions } = shownTable() ?? {};
-    const how = state.panel === "learn" && positions ? puzzleText(shownTable().rightIn(positions.indexOf(start))) : "";
+    const table = shownTable();
+    const how = puzzleText(table?.rightIn(table.positions.indexOf(start)));
     return { say: "Which move wins?", how, aim, player, buttons };
   }
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
@@ -77,6 +74,9 @@ function yours() {
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
   const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
+  if (moves.length === 1 && start !== board.heaps && last.rating === "mistake" && !isFriend()) {
+    return { say: turn, how: "That was its mistake: now you can win.", aim, player };
+  }
   if (isPuzzle() && moves.length === 2) {
     return { say: `✓ ${wordsOf(moves[0])} wins.`, how: turn, aim, player, buttons: [NEXT] };
   }

@@ -1,6 +1,5 @@
 // The sentences that do not depend on the state.
 
-import { SEARCHED, VISIBLE } from "./learner.js";
 import { analyze, isLimited, nameOf } from "./rules.js";
 
 export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString costs a frame at first
@@ -23,7 +22,7 @@ export function signed(value, digits = 2) {
 
 export const SAY = {
   nextGame: "From the next game on.",
-  settled: `${thousands(SEARCHED)} more games change no value by ${VISIBLE}.`,
+  settled: "Many more games change no value.",
   copied: "Link copied.",
   copyBy: "Copy the address of this page.",
   network: "The network could not be loaded.",
@@ -60,7 +59,6 @@ function digitsOf({ heaps, max }) {
 export function lessonText(heaps, board, { values, sum, large, isException, move }) {
   const whole = board.max + 1;
   const take = move && `Take ${wordsOf(move)}`;
-  if (!heaps.some(Boolean)) return "The game is over.";
   if (isException && large === 1) {
     const than = isLimited(board) ? "a remainder of 1" : "1 block";
     const heap = nameOf(values.findIndex((value) => value >= 2));
@@ -149,10 +147,9 @@ export function findingText(rival, wins, winsExpert) {
 
 export function watchedText({ table, move, answer, from, target, to, next }, rival) {
   const say = `Game ${thousands(table.games)}: it takes ${wordsOf(move)}`;
-  const reply = answer && `The ${rival === "itself" ? "best reply" : "reply"}, ${wordsOf(answer)},`;
-  const [win, won] = target > 0 ? ["win", "won"] : ["lose", "lost"];
-  const end = reply ? `${reply} makes it ${win}` : `It ${won}`;
-  const seen = next ? `${reply} leaves it ${signed(target)}` : end;
+  const reply = rival === "itself" ? "best reply" : "reply";
+  const end = `It ${target > 0 ? "won" : "lost"}`;
+  const seen = next ? `The ${reply}, ${wordsOf(answer)}, leaves it ${signed(target)}` : end;
   return { say, how: `It expected ${signed(from)}. ${seen}. So now ${signed(to)}.` };
 }
 
@@ -162,8 +159,7 @@ export function pythonText({ heaps, max, misere }, { rival }, games) {
   return `agents.train(agent, gym.make("nim_env:Nim-v0", ${rules}, ${opponent}), ${games})`;
 }
 
-export const networkText =
-  "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
+export const networkText = "A network of 873 weights plays it perfectly, which is proven.";
 export const valuesText = "A number is what it expects from taking this block and all above it.";
 export function keyText(name, values, games) {
   const isUntried = ([, value]) => value === null;
@@ -183,7 +179,7 @@ export const nearText = ({ board, start }) => ({
 });
 
 export function mapText(number, wrong) {
-  const cells = "Each cell is a position that can be won, with the fewest blocks on the left.";
+  const cells = "Each cell is a winning position, the fewest blocks on the left.";
   if (!wrong) return `${cells} It plays a winning move in all ${number}.`;
   return `${cells} In ${wrong} of ${number}, the pale and red ones, it can make a mistake.`;
 }
