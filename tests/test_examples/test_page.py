@@ -841,6 +841,7 @@ def test_too_many_blocks_are_told_until_the_move(visit):
 
 def test_the_address_has_the_stage_and_the_lesson(visit):
     page = visit("heaps=3-4-5&last=loses&vs=master&panel=learn")
+    expect(page.locator("#teach-it")).to_be_visible()  # once the master is trained
     expect(page.locator("#play-it")).to_be_hidden()
     games = page.locator("#n-games").inner_text()
     page.reload()
