@@ -254,7 +254,7 @@ export class Learner {
     return Object.assign(copied, { random: random.state });
   }
 
-  /** The next update that changes a value visibly, after the last one or after a stage. */
+  /** The next update that changes a value visibly, after the last one or a stage. */
   step(games) {
     if (this.stepped !== games) this.updates = this.updatesAfter(this.tableAt(games));
     const { value: update } = this.updates.next();

@@ -72,7 +72,7 @@ const isYourTurn = () => isFriend() || state.game.playerAt(shownPly()) === 0;
 function verdictOf({ isWon }) {
   const other = names()[1];
   if (lesson() && state.game.winner === 0) return ["✓ Lesson done.", "good"];
-  if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over. Go back with ‹.", ""];
+  if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over: ‹ goes back.", ""];
   if (isYourTurn()) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];
   }

@@ -130,6 +130,17 @@ def test_replay_undo_and_another_try(visit):
     assert heaps_of(page) == [1, 2, 5, 5]
 
 
+def test_a_win_after_another_try(visit):
+    page = visit("heaps=1-2&last=wins&vs=random&moves=B2.A1")  # which leaves one legal move each time
+    press(page, "Show my mistake")
+    press(page, "Try again from here")
+    click(page, 1, 1)
+    expect(page.locator("#say")).to_contain_text("Your turn")
+    click(page, heaps_of(page).index(1), 1)
+    expect(page.locator("#say")).to_have_text("You win!")
+    expect(page.locator("#how")).to_have_text("You made no mistake in the end.")
+
+
 def test_every_better_move_is_drawn(visit):
     rules = NimRules((2, 2, 3), misere=False)
     page = visit("heaps=2-2-3&last=wins&vs=random&moves=C1.A2.B2.C2&view=0&panel=moves")
@@ -244,6 +255,7 @@ def test_a_pointer_that_stays_in_a_block_draws_nothing(visit):
 def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
     page, rules = visit(f"{CLASSIC}&vs=master&panel=learn"), NimRules()
     wait_for_training(page)
+    expect(page.locator("#key")).to_contain_text("Master: ")
     page.locator("#games").press("Home")
     page.locator("#new").click()  # from the start
     for _ in range(2):
@@ -625,6 +637,9 @@ def test_one_ring_and_a_legend(visit):
     expect(page.locator("#legend")).to_contain_text("A ring marks one without a partner.")
     page.locator("#lessons button").first.click()
     expect(page.locator("#legend")).to_be_hidden()
+    go(page, f"{LOST}&panel=teach")
+    expect(page.locator("#verdict")).to_contain_text("The game is over")
+    expect(page.locator("#legend")).to_be_hidden()  # of no blocks
 
 
 @pytest.mark.parametrize("size", [(375, 667), (390, 844), (320, 568)])
@@ -687,7 +702,8 @@ def test_values_and_the_finding_can_be_read_on_phones(visit, size):
     expect(page.locator("#finding")).to_contain_text("It beats take-3", timeout=60_000)
     values = page.locator(".valued .value")
     expect(values).to_have_count(13)
-    assert all(value.bounding_box()["height"] >= 11 for value in values.all())
+    sizes = values.evaluate_all("values => values.map((value) => parseFloat(getComputedStyle(value).fontSize))")
+    assert min(sizes) >= 12
     rail = page.locator("#rail").bounding_box()
     finding = page.locator("#finding").bounding_box()
     assert finding["y"] + finding["height"] <= rail["y"]
