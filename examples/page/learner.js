@@ -262,7 +262,7 @@ export class Learner {
     return update;
   }
 
-  /** Plays on after a stage, with the draws of the training. */
+  /** Plays on after a stage with the same draws. */
   *updatesAfter({ positions, numbers, games, random }) {
     const again = new Learner(positions.board, this.settings, new Random(random));
     const { moves } = positions;

@@ -170,7 +170,7 @@ export function keyText(name, values, games) {
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here against perfect play. ";
-/** By the probability that the learner's move wins. */
+/** By how often the learner's move wins. */
 export const puzzleText = (right) =>
   ["★, the learner’s move, is a mistake.", "★, the learner’s move, wins."][right] ?? "The learner can go wrong here.";
 export const nearText = ({ board, start }) => ({
