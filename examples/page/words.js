@@ -44,7 +44,7 @@ export const BAD = {
   zero: "A heap needs at least 1 block. Leave the 0 out.",
   manyHeaps: (most, n) => `At most ${most} heaps fit. You wrote ${n}.`,
   manyBlocks: (most, n) => `A heap can have at most ${most} blocks. You wrote ${thousands(n)}.`,
-  limit: "Write a whole number from 1 on, or leave it empty for any number.",
+  limit: "Write a whole number from 1 on, or leave it empty.",
 };
 
 const singlesOf = (board) => (isLimited(board) ? "heaps with remainder 1" : "heaps of one");
