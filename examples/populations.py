@@ -7,6 +7,8 @@ exploitability are computed exactly after each round.
 
     python examples/populations.py
 
+The script takes about four minutes on two cores.
+
 Install: pip install -e ".[examples]"
 """
 

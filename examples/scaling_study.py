@@ -42,8 +42,6 @@ class Args:
     """Starting heap sizes of the largest board."""
     n_heaps: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
     """The boards. Each board has this many of the heaps, from the first on."""
-    misere: bool = False
-    """Whether the player who takes the last object loses."""
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run, which are the moves of both players."""
     n_seeds: int = 5
@@ -58,7 +56,7 @@ def main(args: Args) -> pd.DataFrame:
     """Trains and evaluates all learners, and returns a table with a row for each run."""
     if not all(1 <= n <= len(args.heaps) for n in args.n_heaps):
         raise ValueError(f"--n-heaps must be 1 to {len(args.heaps)}, the number of heaps; got {args.n_heaps}")
-    boards = [NimRules(args.heaps[:n], misere=args.misere) for n in sorted(args.n_heaps, reverse=True)]
+    boards = [NimRules(args.heaps[:n], misere=False) for n in sorted(args.n_heaps, reverse=True)]
     runs = [
         joblib.delayed(train_and_evaluate)(rules, learner, seed, args.total_timesteps)
         for rules in boards  # the longest runs first
