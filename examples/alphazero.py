@@ -104,7 +104,8 @@ def main(args: Args) -> pd.DataFrame:
 def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     """Trains a network. Returns a row for each evaluation, and the trained parameters."""
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
-    parameters = NETWORKS[args.network][0](network_key, env.rules)
+    new_parameters, _ = NETWORKS[args.network]
+    parameters = new_parameters(network_key, env.rules)
     opt_state = optimizer(args).init(parameters)
     states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
     n_moves = args.num_envs * args.n_steps
@@ -134,8 +135,12 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns logits, ``(n, n_actions)``, which give illegal actions a probability of 0, and values, ``(n,)``."""
-    logits, values = NETWORKS[args.network][1](parameters, rules, heaps)
+    """Applies the network. Returns logits, ``(n, n_actions)``, and values, ``(n,)``.
+
+    Illegal actions have such low logits that their probabilities are 0.
+    """
+    _, network = NETWORKS[args.network]
+    logits, values = network(parameters, rules, heaps)
     is_legal = heaps[:, rules.move_heaps] >= rules.move_counts
     return jnp.where(is_legal, logits, jnp.finfo(logits.dtype).min), values
 
@@ -321,7 +326,10 @@ def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> 
     return logits[..., 0], jnp.tanh(values[:, 0])
 
 
-NETWORKS: dict[str, tuple[Any, Any]] = {"mlp": (new_mlp, mlp), "digit": (new_digit_network, digit_network)}
+NETWORKS: dict[str, tuple[Any, Any]] = {  # new parameters, and the network
+    "mlp": (new_mlp, mlp),
+    "digit": (new_digit_network, digit_network),
+}
 
 
 if __name__ == "__main__":

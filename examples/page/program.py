@@ -17,13 +17,16 @@ N_GAMES = 10_000  # the default of python -m nim_env check
 N_ANSWERS = 30  # in each position, of a program that draws its moves
 
 
-def answer(file, heaps, most, post):
-    """Returns JSON with the faults of the functions and the moves in all positions, or with an error."""
+def answer(file, heaps, max_take, post):
+    """Returns JSON with the faults of the functions and the moves in all positions, or with an error.
+
+    ``file`` is the name of the program's file, and ``post`` is the function of the page that shows a text.
+    """
     progress = Progress(post)
     sys.argv, sys.stdin, sys.stdout = [file], io.StringIO(), progress
     random.seed(0)
     try:
-        found = judge(file, heaps, most, progress)
+        found = judge(file, heaps, max_take, progress)
     except ValueError as error:
         found = {"error": " ".join(str(error).split())}
     return json.dumps({**found, "printed": progress.n_printed})
@@ -54,7 +57,7 @@ class Progress(io.StringIO):
         return len(text)
 
 
-def judge(file, heaps, most, progress):
+def judge(file, heaps, max_take, progress):
     """Finds or trains the player of a file, tests its functions, and asks for its moves."""
     player = find_player(file, progress)
     choose, options = programs.choice_of(player)
@@ -62,14 +65,14 @@ def judge(file, heaps, most, progress):
         raise ValueError(f"{file}: train(n) must return an object with choose_action, not {player!r:.100}")
     progress.say("Testing its functions …")
     faults, tested = [], {}
-    is_board_of_course = len(heaps) == 4 and most == max(heaps)
+    is_board_of_course = len(heaps) == 4 and max_take == max(heaps)
     make_player = programs.player_factory(player) if is_board_of_course else None
     if make_player is not None:
         with programs.describing_errors(file, "when its functions are tested"):
             faults = specification.faults(make_player)
             tested = specification.tested_functions(make_player)
     progress.say("Asking for its moves …")
-    return {"faults": faults, "tested": tested, **ask_everywhere(file, choose, options, heaps, most)}
+    return {"faults": faults, "tested": tested, **ask_everywhere(file, choose, options, heaps, max_take)}
 
 
 def find_player(file, progress):
@@ -92,20 +95,20 @@ def find_player(file, progress):
     raise ValueError(f"{file} needs train(n), an object with choose_action, or only one function of the heaps")
 
 
-def ask_everywhere(file, choose, options, heaps, most):
+def ask_everywhere(file, choose, options, heaps, max_take):
     """Asks for a move in each position, twice, and more often if a second answer differs from the first.
 
     Returns the share of each move in each position by its index, and for each position the first answer that is
     not a move, with the smallest positions first.
     """
-    moves = [(heap, count) for heap, size in enumerate(heaps) for count in range(1, min(size, most) + 1)]
+    moves = [(heap, count) for heap, size in enumerate(heaps) for count in range(1, min(size, max_take) + 1)]
     _, *positions = itertools.product(*(range(size + 1) for size in heaps))  # nobody moves in the empty position
-    called = f"called as (heaps{', epsilon=False' if options else ''})"
+    arguments = "(heaps, epsilon=False)" if options else "(heaps)"
     illegal = {}
 
     def chosen_move(position):
         """Returns the number of the chosen move, or -1 if the answer is not a move."""
-        with programs.describing_errors(file, f"at {'-'.join(map(str, position))}, {called}"):
+        with programs.describing_errors(file, f"at {'-'.join(map(str, position))}, called as {arguments}"):
             answered = choose(list(position), **options)
         with contextlib.suppress(Exception):  # whatever a program answers
             heap, count = answered
@@ -117,7 +120,7 @@ def ask_everywhere(file, choose, options, heaps, most):
     chosen = [[chosen_move(position), chosen_move(position)] for position in positions]
     if any(first != second for first, second in chosen):
         chosen = [[chosen_move(position) for _ in range(N_ANSWERS)] for position in positions]
-    shares = [0] * len(moves)  # in the empty position
+    shares = [0] * len(moves)  # of the empty position
     for answers in chosen:
         shares += [answers.count(move) / len(answers) for move in range(len(moves))]
     smallest_first = sorted(illegal.items(), key=lambda item: sum(item[0]))
