@@ -81,7 +81,7 @@ def test_a_port_in_use(ask, refused):
 
 
 def test_the_script_writes_the_networks_of_the_certificates(tmp_path):
-    make_data.main(make_data.Args(folder=tmp_path))
+    make_data.main(tmp_path)
     for file in tmp_path.iterdir():
         assert file.read_bytes() == (PAGE / "data" / file.name).read_bytes()
 
