@@ -50,7 +50,6 @@ from nim_env.solver import Solution
 
 from common import percent
 
-PLAYERS = ("value", "policy")
 NUM_ENVS = 64  # the number of games played in parallel
 N_STEPS = 16  # the number of moves in each game before the network is trained on them
 BATCH_SIZE = 128
@@ -88,8 +87,8 @@ def main(args: Args) -> pd.DataFrame:
         table, _ = train(args, env, seed)
         tables.append(table)
         last = table.iloc[-1]
-        shares = ", ".join(f"{name} {percent(last[name], 4)} %" for name in PLAYERS)
-        print(f"{env.rules}, seed {seed}: {shares} after {last['games']:,} games")
+        value, policy = percent(last["value"], 4), percent(last["policy"], 4)
+        print(f"{env.rules}, seed {seed}: value {value} %, policy {policy} % after {last['games']:,} games")
     table = pd.concat(tables, ignore_index=True)
     args.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.folder / "alphazero.csv", index=False)

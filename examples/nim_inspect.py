@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from math import nan
 
-import click
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
@@ -45,15 +44,12 @@ def nim(
         number: The number of winning positions to sample. If it is not given, there is a sample for each position.
         seed: The random seed of this choice of positions.
     """
-    try:
-        sizes = re.findall(r"\d+", str(heaps))  # Inspect passes a single heap as a number
-        rules = NimRules(map(int, sizes), max_take, misere)
-        if number is None:
-            rows = text.questions(rules, style)
-        else:
-            rows = text.winning_questions(rules, number, style, seed=seed)
-    except (TypeError, ValueError) as error:
-        raise click.ClickException(str(error)) from error  # Inspect shows it in one line
+    sizes = re.findall(r"\d+", str(heaps))  # Inspect passes a single heap as a number
+    rules = NimRules(map(int, sizes), max_take, misere)
+    if number is None:
+        rows = text.questions(rules, style)
+    else:
+        rows = text.winning_questions(rules, number, style, seed=seed)
     samples = [Sample(input=r["prompt"], target=r["winning_moves"], metadata={"heaps": r["heaps"]}) for r in rows]
     return Task(dataset=samples, scorer=move(**asdict(rules)))
 

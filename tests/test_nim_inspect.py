@@ -129,5 +129,5 @@ def test_a_fault_of_a_server_changes_nothing_or_is_counted(fault, counted, tmp_p
 
 
 def test_a_board_without_a_winning_position_is_refused():
-    with pytest.raises(Exception, match="position"):
+    with pytest.raises(ValueError, match="position"):
         nim(1)

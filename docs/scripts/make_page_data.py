@@ -1,9 +1,9 @@
 """Writes the data of the page: the weights of two proven networks, one for misère and one for normal play.
 
-The weights are read from two certificates of learn_the_rule/, and saved as JSON files in page/data/. The script
-prints the size of each file.
+The weights are read from two certificates of examples/learn_the_rule, and saved as JSON files in
+examples/page/data. The script prints the size of each file.
 
-    python examples/page/make_data.py
+    python docs/scripts/make_page_data.py
 
 Install: pip install -e .   (in the project folder)
 """
@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-DATA = Path(__file__).with_name("data")
-CERTIFICATES = Path(__file__).resolve().parents[1] / "learn_the_rule" / "certificates"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DATA = EXAMPLES / "page" / "data"
+CERTIFICATES = EXAMPLES / "learn_the_rule" / "certificates"
 NETWORKS = {"misere": "misere0.npz", "normal": "normal0.npz"}
 
 
