@@ -36,11 +36,11 @@ def mock(answer):
 
 
 def run(task, model, folder, **options):
-    """Returns the samples of a log, and its metrics by score and metric."""
+    """Returns a log, and its metrics by score and metric."""
     [log] = evaluate(task, model=model, display="none", log_dir=str(folder), **options)
     gc.collect()  # Inspect leaves streams open, which warn while warnings are ignored
     metrics = {(s.name, metric.name): metric.value for s in log.results.scores for metric in s.metrics.values()}
-    return log.samples, metrics
+    return log, metrics
 
 
 def test_the_figures_are_those_of_the_known_player_in_every_form(tmp_path):
@@ -48,6 +48,7 @@ def test_the_figures_are_those_of_the_known_player_in_every_form(tmp_path):
     table = tabulate(RULES, mixture, dtype=float).probabilities[1:]
     generator = np.random.default_rng(0)
     forms = cycle(READ)
+    rates = []
     for style in ("nim", "rules"):
         actions = np.array([generator.choice(RULES.n_actions, size=2, p=row) for row in table])
         left = {
@@ -58,7 +59,7 @@ def test_the_figures_are_those_of_the_known_player_in_every_form(tmp_path):
             heap, number = RULES.moves[left[prompt].pop()]
             return filled(next(forms), heap_name(heap), number)
 
-        samples, metrics = run(nim("1-3-5", style=style), mock(answer), tmp_path, epochs=2)
+        log, metrics = run(nim("1-3-5", style=style), mock(answer), tmp_path, epochs=2)
         frequencies = np.eye(RULES.n_actions)[actions].mean(axis=1)
         policy = TabularPolicy(RULES, np.vstack([np.zeros(RULES.n_actions), frequencies]))
         won = np.take_along_axis(theory.winning_action_mask(RULES, POSITIONS), actions, axis=1)[IS_WON].mean(
@@ -69,11 +70,15 @@ def test_the_figures_are_those_of_the_known_player_in_every_form(tmp_path):
         print({name: round(value, 3) for name, value in metrics.items()})  # for pytest -rP
 
         # as on the page
-        answers = [(sample.metadata["heaps"], sample.scores["move"].answer) for sample in samples]
+        answers = [(sample.metadata["heaps"], sample.scores["move"].answer) for sample in log.samples]
         player = text.policy_of_answers(RULES, answers)
         report = evaluation.report(RULES, player, illegal_action="lose")
         assert report == evaluation.report(RULES, policy)
         print(report)
+        rates.append(np.array([sample.value["winning"] for sample in log.reductions[0].samples]))
+        np.testing.assert_array_equal(rates[-1][IS_WON], won)
+    differences = (rates[1] - rates[0])[IS_WON]
+    print(f"{differences.mean():.3f}, standard error {differences.std(ddof=1) / len(differences) ** 0.5:.3f}")
 
 
 def test_what_is_no_move_is_told_apart(tmp_path):
@@ -122,8 +127,8 @@ def test_a_fault_of_a_server_changes_nothing_or_is_counted(fault, counted, tmp_p
     requests = count()
     with serve(lambda _: fault if next(requests) == 5 else "Move: C 2") as url:
         model = get_model("openai-api/local/player", base_url=url, api_key="none")
-        samples, metrics = run(nim("1-2-3"), model, tmp_path, fail_on_error=False)
-    assert sum(sample.error is not None for sample in samples) == (counted == "error")
+        log, metrics = run(nim("1-2-3"), model, tmp_path, fail_on_error=False)
+    assert sum(sample.error is not None for sample in log.samples) == (counted == "error")
     for name in ("no_move", "cut", "refused"):
         assert metrics[name, "mean"] == pytest.approx((counted == name) / 23)
 
