@@ -50,8 +50,8 @@ from nim_env.solver import Solution
 
 from common import percent
 
-BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
-PLAYERS = ("value", "policy")
+NUM_ENVS = 64  # the number of games played in parallel
+N_STEPS = 16  # the number of moves in each game before the network is trained on them
 BATCH_SIZE = 128
 GRADIENT_STEPS = 64  # the number of minibatches after each round of self-play
 BUFFER_SIZE = 20_480  # minibatches are drawn from this many of the latest moves
@@ -63,18 +63,13 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True)  # hashable, so jit compiles only once for all seeds
 class Args:
-    heaps: tuple[int, ...] | None = None
-    """Starting heap sizes. If not given, the boards 1-2-3, 1-3-5 and 1-3-5-7 are used one after another. Training
-    games start from random positions."""
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes. Training games start from random positions."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     network: Literal["mlp", "digit"] = "mlp"
     total_timesteps: int = 100_000
     """The maximum number of training moves, counting both players."""
-    num_envs: int = 64
-    """The number of games played in parallel."""
-    n_steps: int = 16
-    """The number of moves in each game before the network is trained on them."""
     num_simulations: int = 32
     """The number of simulations in each search."""
     n_seeds: int = 3
@@ -85,16 +80,15 @@ class Args:
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains on all boards with all seeds, and returns a row for each evaluation."""
+    """Trains a network with each seed, and returns a row for each evaluation."""
+    env = Nim(args.heaps, None, args.misere, random_start=True)
     tables = []
-    for heaps in BOARDS if args.heaps is None else [args.heaps]:
-        env = Nim(heaps, None, args.misere, random_start=True)
-        for seed in range(args.seed, args.seed + args.n_seeds):
-            table, _ = train(args, env, seed)
-            tables.append(table)
-            last = table.iloc[-1]
-            shares = ", ".join(f"{name} {percent(last[name], 4)} %" for name in PLAYERS)
-            print(f"{env.rules}, seed {seed}: {shares} after {last['games']:,} games")
+    for seed in range(args.seed, args.seed + args.n_seeds):
+        table, _ = train(args, env, seed)
+        tables.append(table)
+        last = table.iloc[-1]
+        value, policy = percent(last["value"], 4), percent(last["policy"], 4)
+        print(f"{env.rules}, seed {seed}: value {value} %, policy {policy} % after {last['games']:,} games")
     table = pd.concat(tables, ignore_index=True)
     args.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.folder / "alphazero.csv", index=False)
@@ -107,8 +101,8 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     new_parameters, _ = NETWORKS[args.network]
     parameters = new_parameters(network_key, env.rules)
     opt_state = optimizer(args).init(parameters)
-    states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
-    n_moves = args.num_envs * args.n_steps
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, NUM_ENVS))
+    n_moves = NUM_ENVS * N_STEPS
     board = "-".join(map(str, env.rules.heaps))
     labels = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
     generator = np.random.default_rng(seed)
@@ -176,7 +170,7 @@ def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: ja
         qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # values are -1 to 1
         max_num_considered_actions=args.num_simulations,  # so moves of low probability are tried too
     )
-    reset_keys = jax.random.split(reset_key, args.num_envs)
+    reset_keys = jax.random.split(reset_key, NUM_ENVS)
     after = jax.vmap(auto_reset(env.step, env.init))(states, output.action, reset_keys)
     return after, (states.heaps, output.action_weights, rewards_of(states, after), after.terminated)
 
@@ -187,19 +181,19 @@ def rewards_of(states: Any, after: Any) -> jax.Array:
 
 
 def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any, int]:
-    """Plays ``args.n_steps`` moves in each game.
+    """Plays ``N_STEPS`` moves in each game.
 
     Returns:
         The next states, the moves, and the number of games that ended. The moves have the outcomes of their games
         instead of the rewards, and a flag that is False if the game goes on and its outcome is not known yet.
     """
     moves = []
-    for move_key in jax.random.split(key, args.n_steps):
+    for move_key in jax.random.split(key, N_STEPS):
         states, move = play_move(args, env, parameters, states, move_key)
         moves.append(move)
     heaps, policies, outcomes, ended = (np.stack(parts) for parts in zip(*moves, strict=True))
     is_known = ended.copy()
-    for t in reversed(range(args.n_steps - 1)):
+    for t in reversed(range(N_STEPS - 1)):
         outcomes[t] = np.where(ended[t], outcomes[t], -outcomes[t + 1])
         is_known[t] |= is_known[t + 1]
     flat = [array.reshape(-1, *array.shape[2:]) for array in (heaps, policies, outcomes, is_known)]
@@ -208,7 +202,7 @@ def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Arr
 
 def optimizer(args: Args) -> optax.GradientTransformation:
     """Returns Adam with a learning rate that falls linearly to 0."""
-    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * GRADIENT_STEPS
+    n_updates = args.total_timesteps // (NUM_ENVS * N_STEPS) * GRADIENT_STEPS
     return optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, n_updates))
 
 

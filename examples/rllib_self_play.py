@@ -95,6 +95,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def make_config(args: Args, rules: NimRules) -> PPOConfig:
+    """Returns the settings of PPO, in which one module named "player" moves for both players."""
     networks = DefaultModelConfig(fcnet_hiddens=[256, 256], fcnet_activation="relu", vf_share_layers=False)
     return (
         PPOConfig()
