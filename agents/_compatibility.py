@@ -18,7 +18,7 @@ def check_spaces(agent: Agent, observation_space: Space[Any], action_space: Spac
 
 
 def check_n_players(agent: Agent, n_players: int) -> None:
-    """Raises ValueError if the agent cannot be trained when it plays this number of players at once."""
+    """Raises ValueError if the agent cannot learn while it plays ``n_players`` players at once."""
     name = type(agent).__name__
     if n_players > 1 and not agent.supports_self_play:
         raise ValueError(f"{name} does not learn by self-play; train it against an opponent")

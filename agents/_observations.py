@@ -9,9 +9,9 @@ from gymnasium import Space, spaces
 
 
 def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
-    """Returns the columns that the legal actions have in a table of action values, in increasing order.
+    """Returns the positions of the nonzero entries of an action mask. The mask ``None`` allows all actions.
 
-    Raises ValueError if the mask has the wrong shape, or if no action is legal and ``may_be_empty`` is False.
+    Raises ValueError if the mask has the wrong shape, or if all entries are 0 and ``may_be_empty`` is False.
     """
     if action_mask is None:
         return range(n_actions)
@@ -26,15 +26,16 @@ def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) 
 
 @lru_cache(maxsize=2**14)
 def _nonzero_bytes(mask: bytes) -> Sequence[int]:
-    """Returns the positions of the nonzero bytes. The results are cached because the same masks occur often."""
+    """Returns the positions of the nonzero bytes of a mask. They are cached, since the same masks occur often."""
     return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
     """Returns the space of the arrays that an agent observes, given the observation space of its environment.
 
-    Raises TypeError for a dictionary that does not have PettingZoo's keys, and for a tuple that contains a space
-    other than ``Discrete``.
+    If that is a dictionary with PettingZoo's keys, ``"observation"`` and ``"action_mask"``, the result is the
+    first of its two spaces. A tuple of ``Discrete`` spaces becomes a ``MultiDiscrete`` space. Raises TypeError for
+    any other dictionary or tuple.
     """
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         space = space["observation"]
@@ -48,7 +49,10 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
 
 
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
-    """Returns the agent's part of an observation, and the action mask (``None`` if the environment has none)."""
+    """Returns the array that the agent observes, and the action mask (``None`` if the environment has none).
+
+    If ``observation`` is a dictionary, it contains both. Otherwise the mask is in ``info``.
+    """
     if isinstance(observation, dict):
         return observation["observation"], observation["action_mask"]
     return observation, info.get("action_mask")

@@ -50,14 +50,15 @@ class Agent(ABC):
 
     **Transitions.** In self-play one agent plays all the players, so the transitions of different players
     alternate. An agent that plays only one of several players gets only that player's transitions. When an episode
-    is truncated, ``terminated`` is False in its last transition, because the next observation still has a future.
-    In that case the player who has just moved does not see its next turn, so an agent that learns from its own
-    turns (:attr:`bootstraps_from`) gets no transition for that player's last action.
+    is truncated, ``terminated`` is False in its last transition, because the episode could have continued. The
+    player who moved last then never sees its next turn. So an agent that learns from its own turns
+    (:attr:`bootstraps_from`) gets no transition for that player's last action.
 
     **Saving.** The file holds the arguments of the constructor, except the spaces and ``seed``, and the arrays
     that :meth:`state_dict` returns. Each of these arguments must be stored as an attribute of the same name, and
-    it must be possible to write it as JSON. A schedule is saved as its current value. :func:`agents.load` looks up
-    the class by its module and name, so import the module before you load the file.
+    it must be possible to write it as JSON. A schedule, which is a function of the training progress, is saved as
+    its current value. :func:`agents.load` looks up the class by its module and name, so import the module before
+    you load the file.
 
     Args:
         observation_space: The space of the observations. If it is a PettingZoo dictionary with the keys
@@ -78,7 +79,7 @@ class Agent(ABC):
     """
 
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
-    """Which next observation and which reward a transition has in self-play.
+    """What the next observation and the reward of a transition are in self-play.
 
     With ``"own turn"``, the next observation is what the same player sees when it is to move again, and the reward
     is the sum of that player's rewards since its action. With ``"opponent turn"`` (minimax), the next observation
@@ -148,7 +149,7 @@ class Agent(ABC):
         """
         masks = [None] * len(observations) if action_masks is None else action_masks
         actions = [self.act(*each, explore=explore) for each in zip(observations, masks, strict=True)]
-        return np.array([self.checked_action(action, "act") for action in actions], np.int64)
+        return np.array([self.checked_action(action) for action in actions], np.int64)
 
     @abstractmethod
     def update(
@@ -167,8 +168,8 @@ class Agent(ABC):
             action: The action that it took, in ``action_space``.
             reward: The reward for the action. In self-play, :attr:`bootstraps_from` says which rewards it
                 includes.
-            next_observation: The next observation. In self-play, :attr:`bootstraps_from` says whose it is. If the
-                episode has terminated, this is its last observation.
+            next_observation: The next observation. In self-play, :attr:`bootstraps_from` says which player
+                observes it. If the episode has terminated, this is its last observation.
             terminated: Whether the episode has ended for good. It is False if the episode was truncated.
             next_action_mask: The action mask of the next observation, shape ``(n_actions,)``. ``None`` means that
                 all actions are legal.
@@ -202,26 +203,23 @@ class Agent(ABC):
         for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):
             self.update(*transition)
 
-    def checked_action(self, action: Any, method: str) -> int:
-        """Returns an action as an int, after checking that it is an integer (TypeError) and in range (ValueError).
-
-        ``method`` names the method that returned or got the action, for the error message.
-        """
+    def checked_action(self, action: Any) -> int:
+        """Returns an action as an int. Raises TypeError or ValueError if it is not in ``action_space``."""
         if type(action) is int and 0 <= action - self.first_action < self.n_actions:
             return action
         is_integer = np.asarray(action).dtype.kind in "iu"
         if is_integer and action in self.action_space:
             return int(action)
         error = ValueError if is_integer else TypeError
-        name = f"the action of {type(self).__name__}.{method}"
-        raise error(f"{name} must be an integer in {self.action_space}; got {action!r}")
+        raise error(f"{type(self).__name__}'s action must be an integer in {self.action_space}; got {action!r}")
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Ends an episode. Training calls it after each one, even if an error has interrupted the episode.
+        """Ends an episode for the agent. By default it does nothing.
 
-        By default it does nothing. An agent that learns from whole episodes (Monte Carlo) collects the transitions
-        in :meth:`update` and learns from them here. An agent that overrides this method can be trained only in
-        single environments, not in vector environments.
+        Training calls this method after each episode, even if an error has interrupted the episode. An agent that
+        learns from whole episodes (Monte Carlo) collects the transitions in :meth:`update` and learns from them
+        here. An agent that overrides this method can be trained only in single environments, not in vector
+        environments.
         """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:

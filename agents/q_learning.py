@@ -58,7 +58,10 @@ class QLearningAgent(TabularAgent):
     """
 
     next_value_sign: ClassVar[float] = 1.0
-    """The sign of the next value, 1 if the same player sees the next observation and -1 if its opponent does."""
+    """The sign of V(s′), the value of the next observation, in the target of an update.
+
+    It is 1 if the player who has acted sees the next observation, and -1 if its opponent does.
+    """
 
     def __init__(
         self,
@@ -110,11 +113,9 @@ class QLearningAgent(TabularAgent):
         if explore:
             is_random = random(n) < epsilon
             thresholds[is_random] = BELOW_LEGAL  # all legal actions
-            n_random = np.count_nonzero(is_random)
-            draws = random(n if self.ties == "random" else n_random)
-            uniforms[is_random] = draws[:n_random]
+            uniforms[is_random] = random(np.count_nonzero(is_random))
             if self.ties == "random":
-                uniforms[~is_random] = draws[n_random:]
+                uniforms[~is_random] = random(n - np.count_nonzero(is_random))
         return uniform_choice(np.ascontiguousarray((values >= thresholds).T), uniforms) + self.first_action
 
     def update(
@@ -132,7 +133,7 @@ class QLearningAgent(TabularAgent):
         the legal actions of the next observation. If the episode has terminated, or if no action is legal, V(s′)
         is 0. If it was only truncated, V(s′) counts as usual.
         """
-        column = self.checked_action(action, "update") - self.first_action
+        column = self.checked_action(action) - self.first_action
         target = float(reward)
         if not math.isfinite(target):
             raise ValueError(f"reward must be finite; got {reward!r}")
@@ -155,9 +156,9 @@ class QLearningAgent(TabularAgent):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """Learns from many transitions. Every V(s′) is computed first; then the updates are made one by one.
+        """Learns from ``n`` transitions. All V(s′) are computed before the first update changes the table.
 
-        A pair of an observation and an action that occurs several times is updated each time.
+        If the same observation and action occur several times, each occurrence is an update.
         """
         learning_rate = self._current_value("learning_rate")
         targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=BELOW_LEGAL)
@@ -170,10 +171,10 @@ class QLearningAgent(TabularAgent):
         rows = self.table.rows(observations)
         columns = np.subtract(actions, self.first_action)
         try:
-            pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
+            indices = np.ravel_multi_index((rows, columns), self.table.values.shape)
         except (TypeError, ValueError) as error:
             raise type(error)(f"actions must be integers in {self.action_space}; got {actions!r}") from None
-        td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
+        td_update(self.table.values.reshape(-1), indices, targets, learning_rate)
 
     def _current_value(self, name: str) -> float:
         """Returns the value of a hyperparameter at this point of the training run."""
@@ -181,7 +182,7 @@ class QLearningAgent(TabularAgent):
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """Returns the action values at ``n`` observations, shape ``(n_actions, n)``, lowest for illegal ones."""
+        """Returns the values of all actions at ``n`` observations, shape ``(n_actions, n)``, lowest if illegal."""
         values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
@@ -189,7 +190,10 @@ class QLearningAgent(TabularAgent):
 
 
 def _checked_schedule(name: str, value: Any) -> Any:
-    """Returns a function unchanged, and a number as a float after checking that it is between 0 and 1."""
+    """Checks a hyperparameter. Returns a function unchanged, and a number from 0 to 1 as a float.
+
+    Raises TypeError or ValueError for anything else.
+    """
     if callable(value):
         return value
     if not isinstance(value, Real):
@@ -202,10 +206,10 @@ def _checked_schedule(name: str, value: Any) -> Any:
 def td_update(
     values: NDArray[np.float64], indices: NDArray[np.intp], targets: NDArray[np.float64], learning_rate: float
 ) -> None:
-    """Updates a flat array in place by v ← v + α (t − v), for one index and target after another.
+    """Updates the values v at ``indices`` in place by v ← v + α (t − v), one index and target t after another.
 
     If an index occurs k times, with the targets t₁ … t_k, its k updates add up to
-    (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ. This is computed in one step.
+    (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ. This sum is computed in one step.
     """
     if learning_rate == 1.0 or not indices.size:
         values[indices] = targets  # if an index occurs several times, its last target stays
@@ -214,11 +218,8 @@ def td_update(
     # NumPy sorts integers of up to 16 bits by radix, which is several times faster than sorting wider ones
     order = indices.astype(np.min_scalar_type(values.size)).argsort(kind="stable")
     indices = indices.take(order)
-    is_first = np.empty(n + 1, np.bool_)
-    is_first[0] = is_first[n] = True
-    np.not_equal(indices[1:], indices[:-1], out=is_first[1:-1])
-    edges = is_first.nonzero()[0]
-    first = edges[:-1]
+    edges = np.concatenate([[0], np.flatnonzero(indices[1:] != indices[:-1]) + 1, [n]])
+    first = edges[:-1]  # where the updates of each index begin
     counts = edges[1:] - first
     n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # how many updates of the same index follow each one
     powers, weights = _powers(learning_rate, 1 << n.bit_length())
@@ -229,7 +230,7 @@ def td_update(
 
 @lru_cache(maxsize=1)
 def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns two arrays, with (1 - α)ᵏ and α (1 - α)ᵏ for k from 0 to n - 1.
+    """Returns two arrays for the learning rate α: (1 - α)ᵏ and α (1 - α)ᵏ, with k from 0 to n - 1.
 
     They are computed as products, which are the same on every processor, unlike the results of ``**``.
     """

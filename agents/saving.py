@@ -33,7 +33,7 @@ def class_name(agent_class: type[Any]) -> str:
 
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
-    """Saves an agent; :meth:`Agent.save` describes how."""
+    """Saves an agent in a file. The docstring of :meth:`agents.Agent.save` describes the file and the errors."""
     arguments = {name: getattr(agent, name) for name in constructor_arguments(type(agent))}
     now = agent.progress_remaining
     description = {
@@ -66,7 +66,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Loads an agent; :func:`agents.load` describes how."""
+    """Loads an agent from a file. The docstring of :func:`agents.load` describes the errors."""
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             description = json.loads(file.metadata()["agent"])
@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def constructor_arguments(agent_class: type[Any]) -> list[str]:
-    """Returns the names of the constructor's arguments that are saved.
+    """Returns the names of the constructor's arguments that a file holds: all except the spaces and the seed.
 
     If the constructor takes ``**kwargs``, the arguments of the parent class's constructor are included.
     """
@@ -98,7 +98,7 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
 
 
 def _new_agent(description: dict[str, Any]) -> Any:
-    """Makes an untrained agent from the values in the JSON text of a file. Wrong values can raise any error."""
+    """Makes an untrained agent from the parsed JSON text of a file. Wrong values in it can raise any error."""
     if description["class"] not in CLASSES:
         hint = "import the module that defines it first"
         raise ValueError(f"the class {description['class']!r} is not one of {sorted(CLASSES)}; {hint}")
@@ -122,7 +122,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _space_from_json(description: dict[str, Any]) -> Space[Any]:
-    """Restores the space that :func:`_space_to_json` converted. If that is impossible, it can raise any error."""
+    """Makes a space from the dictionary that :func:`_space_to_json` returned. Wrong values can raise any error."""
     arguments = {name: description[name] for name in SPACE_ARGUMENTS[description["kind"]]}
     for bound in arguments.keys() & {"low", "high"}:
         arguments[bound] = np.array(description[bound], description["dtype"])

@@ -19,7 +19,7 @@ INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when i
 
 
 def component_sizes(space: Space[Any]) -> NDArray[np.integer] | None:
-    """Returns how many values each component of a discrete space can have, and ``None`` for any other space."""
+    """Returns how many values each component of a discrete space can have, or ``None`` for any other space."""
     if isinstance(space, spaces.Discrete):
         return np.array([space.n])
     if isinstance(space, spaces.MultiDiscrete):
@@ -42,9 +42,9 @@ class Table:
         >>> table.get([1, 2])
         [0.5, 0.0]
 
-    There are two kinds of tables. A dense table has a row for every observation in the space. It is used for
-    ``Discrete``, ``MultiDiscrete`` and ``MultiBinary`` spaces that start at 0 and have up to 32 components, if it
-    has at most 2²⁵ values (256 MB). For any other space, the table is a hash table, which starts empty and
+    There are two kinds of tables. A dense table has a row for every observation in the space. It is used if the
+    space is ``Discrete``, ``MultiDiscrete`` or ``MultiBinary``, starts at 0 and has up to 32 components. It must
+    also have at most 2²⁵ values (256 MB). In all other cases the table is a hash table, which starts empty and
     adds rows as they are needed.
 
     Args:
@@ -82,15 +82,15 @@ class Table:
     def row(self, observation: Any, *, add: bool = True) -> int:
         """Returns the row of one observation, as an index into ``values``.
 
-        If the observation is new to a hash table, it gets a row. With ``add=False`` it does not, and the result is
-        -1, which is the index of a row of zeros.
+        If the observation is new to a hash table, the table gets a row for it. With ``add=False`` it does not, and
+        the result is -1, the index of a row of zeros.
 
-        Raises TypeError or ValueError if the observation is not in the space. For a space that is not discrete,
-        only the kind of its numbers and its shape are checked.
+        Raises TypeError or ValueError if the observation is not in the space. If the space is not discrete, only
+        the kind of the observation's numbers and its shape are checked.
         """
-        array = observation
-        if type(array) is not np.ndarray or array.dtype is not self._dtype or array.shape != self._shape:
-            array = np.asarray(observation).astype(self._dtype, casting="same_kind")
+        array = np.asarray(observation)
+        if array.dtype is not self._dtype or array.shape != self._shape:
+            array = array.astype(self._dtype, casting="same_kind")
             if array.shape != self._shape:
                 raise self._not_in_space(observation)
         key = (array + 0.0 if self._is_float else array).tobytes()  # + 0.0 turns -0.0 into 0.0
@@ -104,13 +104,13 @@ class Table:
     def rows(self, observations: Any, *, add: bool = True) -> NDArray[np.intp]:
         """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
 
-        This is :meth:`row` for many observations. To read values only, pass ``add=False``.
+        This method does for many observations what :meth:`row` does for one.
         """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
         leading = observations.shape[:n_leading]
         if observations.shape[n_leading:] != self._shape:
-            raise ValueError(f"observations must be a batch of {self._shape} arrays; got {observations.shape}")
+            raise ValueError(f"observations must be arrays of shape {self._shape}; got shape {observations.shape}")
         batch = observations.reshape(-1, math.prod(self._shape))
         if self._dense_shape is None:
             return self._hashed(batch, add).reshape(leading)
@@ -120,9 +120,9 @@ class Table:
             raise self._not_in_space(observations) from None
 
     def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.intp]:
-        """Returns the row that each observation in ``batch``, shape ``(n, n_components)``, has in a hash table.
+        """Returns the row of each observation in a hash table. ``batch`` has the shape ``(n, n_components)``.
 
-        With ``add``, new observations get a row. Otherwise their result is -1.
+        With ``add``, the table gets a row for each new observation. Otherwise the result for it is -1.
         """
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
         if self._is_float:
@@ -145,7 +145,7 @@ class Table:
         return ValueError(f"observation {observation!r} is not in {self._space}")
 
     def get(self, observation: Any) -> list[float]:
-        """Returns the ``n_actions`` values of one observation as a list. They are all 0.0 if it is new.
+        """Returns the ``n_actions`` values of an observation as a list, all 0.0 if the observation is new.
 
         Raises TypeError or ValueError if the observation is not in the space.
         """

@@ -120,7 +120,10 @@ def train(
 
 
 def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
-    """Returns the training loop for this kind of environment, an iterator, after checking that the agent fits."""
+    """Checks that the agent fits the environment, and returns the training loop for this kind of environment.
+
+    The loop is an iterator. It yields the results of the episodes as they end.
+    """
     if hasattr(env, "agent_iter"):
         return _single_episodes(_agents_by_player(agent, env), env, _aec_episode, seed)
     if hasattr(env, "possible_agents"):
@@ -153,7 +156,11 @@ def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str,
 def _single_episodes(
     agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
 ) -> EndedEpisodes:
-    """Yields ``(1, return, length)`` after each episode. ``play`` plays an episode and learns from it."""
+    """Trains in a single environment, without end, and yields ``(1, return, length)`` after each episode.
+
+    The 1 is the number of episodes that have ended. ``play(agent, env, seed)`` plays one episode, learns from it,
+    and returns its return and its length.
+    """
     learners = _learners(agent)
     while True:
         try:
@@ -193,7 +200,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     length = 0
     is_over = False
     while not is_over:
-        action = agent.checked_action(agent.act(observation, mask, explore=True), "act")
+        action = agent.checked_action(agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         observation, reward, terminated, truncated, info = env.step(action)
         length += 1
@@ -242,7 +249,7 @@ def _aec_episode(agent_of: dict[str, Agent], env: Any, seed: int | None) -> tupl
             env.step(None)
             continue
         agent = agent_of[player]
-        action = agent.checked_action(agent.act(observation, mask, explore=True), "act")
+        action = agent.checked_action(agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         env.step(action)
         length += 1

@@ -107,10 +107,10 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 
 
-def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns an action for each environment, which is the lowest one if the step will only start an episode."""
-    actions = np.full(len(has_acted), agent.first_action, np.int64)
-    envs = has_acted.nonzero()[0]
+def choose_actions(agent: Agent, observed: Observed, is_acting: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns an action for each environment: the agent's, or the lowest action where ``is_acting`` is False."""
+    actions = np.full(len(is_acting), agent.first_action, np.int64)
+    envs = is_acting.nonzero()[0]
     if envs.size:
         observations, masks, _ = observed.of(envs)
         chosen = agent.act_batch(observations, masks, explore=True)
@@ -119,7 +119,7 @@ def choose_actions(agent: Agent, observed: Observed, has_acted: NDArray[np.bool_
 
 
 def copy_observed(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """Returns copies of the observations, the masks and the players to move.
+    """Copies what a vector environment has returned: the observations, the masks and the players to move.
 
     Without masks all actions are legal, and without ``"to_play"`` player 0 is to move.
     """
@@ -142,7 +142,7 @@ def copy_final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> 
 
 
 def take_rows(arrays: Iterable[NDArray[Any]], rows: Indices) -> list[NDArray[Any]]:
-    """Returns copies of these rows of each array."""
+    """Returns a copy of the rows with these indices, for each of the arrays."""
     return [array.take(rows, axis=0) for array in arrays]
 
 

@@ -42,9 +42,10 @@ class WinCountAgent(TabularAgent):
     Args:
         observation_space: The space of the observations; :class:`Agent` describes which spaces are possible.
         action_space: A ``Discrete`` space.
-        cutoff: When the counts of the legal actions at an observation sum to more than this, all of them are
-            lowered by the same number, so the smallest is 1 again. Differences between the actions then weigh
-            more, so the agent learns faster. The source calls this normalization. ``None`` turns it off.
+        cutoff: The limit for the sum of the counts of all legal actions at an observation. When the sum exceeds
+            it, all of these counts are lowered by the same number, which makes the smallest 1 again. Differences
+            between the actions then weigh more, so the agent learns faster. The source calls this normalization.
+            ``None`` turns it off.
         seed: The seed of the agent's own random generator.
 
     Raises:
@@ -82,7 +83,7 @@ class WinCountAgent(TabularAgent):
         return self.table.values.take(self.table.rows(observation, add=False), axis=0) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
-        """Draws a legal action in proportion to the counts, whether it explores or not."""
+        """Draws a legal action with a probability in proportion to its count. ``explore`` is ignored."""
         legal = legal_columns(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal
@@ -117,7 +118,7 @@ class WinCountAgent(TabularAgent):
         The legal alternatives to an action come from the mask that :meth:`act` last received with the same
         observation. If it received no mask, all actions count as legal.
         """
-        column = self.checked_action(action, "update") - self.first_action
+        column = self.checked_action(action) - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), column))

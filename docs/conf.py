@@ -278,9 +278,7 @@ def finish_page(app, pagename, templatename, context, doctree):  # noqa: ARG001
 def copy_page(app, exception):
     """The page on which you play, which play.md embeds."""
     if exception is None and app.builder.format == "html":
-        ignored = shutil.ignore_patterns(
-            "get_python.py", "make_data.py", "__pycache__"
-        )
+        ignored = shutil.ignore_patterns("get_python.py", "__pycache__")
         page = Path(app.outdir) / "page"
         shutil.copytree(
             ROOT / "examples" / "page",

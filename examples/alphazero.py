@@ -13,7 +13,8 @@ comparison of two networks shows how much depends on the form of the network:
 
 Two players are evaluated. "policy" plays its most probable legal move, and "value" moves to the position with the
 smallest value for the opponent. A run ends when neither makes a mistake, or after --total-timesteps. The script
-prints the last evaluation of each run, and saves all evaluations as a table.
+prints the last evaluation of each run, and saves all evaluations as a table. On a CPU a run takes one to two
+minutes.
 
 Sources:
 - AlphaZero: Silver et al. (2018, Science 362, p. 1140). The loss is equation 1, here without weight decay.
@@ -49,8 +50,8 @@ from nim_env.solver import Solution
 
 from common import percent
 
-BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
-PLAYERS = ("value", "policy")
+NUM_ENVS = 64  # the number of games played in parallel
+N_STEPS = 16  # the number of moves in each game before the network is trained on them
 BATCH_SIZE = 128
 GRADIENT_STEPS = 64  # the number of minibatches after each round of self-play
 BUFFER_SIZE = 20_480  # minibatches are drawn from this many of the latest moves
@@ -62,18 +63,13 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True)  # hashable, so jit compiles only once for all seeds
 class Args:
-    heaps: tuple[int, ...] | None = None
-    """Starting heap sizes. If not given, the boards 1-2-3, 1-3-5 and 1-3-5-7 are used one after another. Training
-    games start from random positions."""
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes. Training games start from random positions."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     network: Literal["mlp", "digit"] = "mlp"
     total_timesteps: int = 100_000
     """The maximum number of training moves, counting both players."""
-    num_envs: int = 64
-    """The number of games played in parallel."""
-    n_steps: int = 16
-    """The number of moves in each game before the network is trained on them."""
     num_simulations: int = 32
     """The number of simulations in each search."""
     n_seeds: int = 3
@@ -84,16 +80,15 @@ class Args:
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains on all boards with all seeds, and returns a row for each evaluation."""
+    """Trains a network with each seed, and returns a row for each evaluation."""
+    env = Nim(args.heaps, None, args.misere, random_start=True)
     tables = []
-    for heaps in BOARDS if args.heaps is None else [args.heaps]:
-        env = Nim(heaps, None, args.misere, random_start=True)
-        for seed in range(args.seed, args.seed + args.n_seeds):
-            table, _ = train(args, env, seed)
-            tables.append(table)
-            last = table.iloc[-1]
-            shares = ", ".join(f"{name} {percent(last[name], 4)} %" for name in PLAYERS)
-            print(f"{env.rules}, seed {seed}: {shares} after {last['games']:,} games")
+    for seed in range(args.seed, args.seed + args.n_seeds):
+        table, _ = train(args, env, seed)
+        tables.append(table)
+        last = table.iloc[-1]
+        value, policy = percent(last["value"], 4), percent(last["policy"], 4)
+        print(f"{env.rules}, seed {seed}: value {value} %, policy {policy} % after {last['games']:,} games")
     table = pd.concat(tables, ignore_index=True)
     args.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.folder / "alphazero.csv", index=False)
@@ -103,10 +98,11 @@ def main(args: Args) -> pd.DataFrame:
 def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     """Trains a network. Returns a row for each evaluation, and the trained parameters."""
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
-    parameters = NETWORKS[args.network][0](network_key, env.rules)
+    new_parameters, _ = NETWORKS[args.network]
+    parameters = new_parameters(network_key, env.rules)
     opt_state = optimizer(args).init(parameters)
-    states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
-    n_moves = args.num_envs * args.n_steps
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, NUM_ENVS))
+    n_moves = NUM_ENVS * N_STEPS
     board = "-".join(map(str, env.rules.heaps))
     labels = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
     generator = np.random.default_rng(seed)
@@ -129,6 +125,121 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
             if row["policy"] == row["value"] == 1:
                 break
     return pd.DataFrame(rows), parameters
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Applies the network. Returns logits, ``(n, n_actions)``, and values, ``(n,)``.
+
+    Illegal actions have such low logits that their probabilities are 0.
+    """
+    _, network = NETWORKS[args.network]
+    logits, values = network(parameters, rules, heaps)
+    is_legal = heaps[:, rules.move_heaps] >= rules.move_counts
+    return jnp.where(is_legal, logits, jnp.finfo(logits.dtype).min), values
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
+    """Searches for a move in each game and plays it. Games that end are replaced by new ones.
+
+    Returns:
+        The next states, and the moves: heap sizes, improved policies, rewards, and whether the games have ended.
+    """
+
+    def simulate(parameters: Parameters, _: jax.Array, actions: jax.Array, states: Any) -> tuple[Any, Any]:
+        after = jax.vmap(env.step)(states, actions)
+        logits, values = predict(args, env.rules, parameters, after.heaps)
+        output = mctx.RecurrentFnOutput(
+            reward=rewards_of(states, after),
+            discount=jnp.where(after.terminated, 0.0, -1.0),  # negative, since the value is the other player's
+            prior_logits=logits,
+            value=jnp.where(after.terminated, 0.0, values),
+        )
+        return output, after
+
+    search_key, reset_key = jax.random.split(key)
+    logits, values = predict(args, env.rules, parameters, states.heaps)
+    output = mctx.gumbel_muzero_policy(
+        parameters,
+        search_key,
+        mctx.RootFnOutput(prior_logits=logits, value=values, embedding=states),
+        simulate,
+        args.num_simulations,
+        invalid_actions=~states.legal_action_mask,
+        qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # values are -1 to 1
+        max_num_considered_actions=args.num_simulations,  # so moves of low probability are tried too
+    )
+    reset_keys = jax.random.split(reset_key, NUM_ENVS)
+    after = jax.vmap(auto_reset(env.step, env.init))(states, output.action, reset_keys)
+    return after, (states.heaps, output.action_weights, rewards_of(states, after), after.terminated)
+
+
+def rewards_of(states: Any, after: Any) -> jax.Array:
+    """Returns the rewards of the players who have just moved, shape ``(n,)``."""
+    return after.rewards[jnp.arange(len(after.rewards)), states.current_player]
+
+
+def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any, int]:
+    """Plays ``N_STEPS`` moves in each game.
+
+    Returns:
+        The next states, the moves, and the number of games that ended. The moves have the outcomes of their games
+        instead of the rewards, and a flag that is False if the game goes on and its outcome is not known yet.
+    """
+    moves = []
+    for move_key in jax.random.split(key, N_STEPS):
+        states, move = play_move(args, env, parameters, states, move_key)
+        moves.append(move)
+    heaps, policies, outcomes, ended = (np.stack(parts) for parts in zip(*moves, strict=True))
+    is_known = ended.copy()
+    for t in reversed(range(N_STEPS - 1)):
+        outcomes[t] = np.where(ended[t], outcomes[t], -outcomes[t + 1])
+        is_known[t] |= is_known[t + 1]
+    flat = [array.reshape(-1, *array.shape[2:]) for array in (heaps, policies, outcomes, is_known)]
+    return states, flat, int(ended.sum())
+
+
+def optimizer(args: Args) -> optax.GradientTransformation:
+    """Returns Adam with a learning rate that falls linearly to 0."""
+    n_updates = args.total_timesteps // (NUM_ENVS * N_STEPS) * GRADIENT_STEPS
+    return optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, n_updates))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def update(args: Args, env: Nim, parameters: Parameters, opt_state: Any, batches: Any) -> tuple[Parameters, Any]:
+    """Trains the network on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
+
+    def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
+        logits, values = predict(args, env.rules, parameters, heaps)
+        entropy = optax.softmax_cross_entropy(logits, policies)
+        return jnp.mean(entropy + is_known * (values - outcomes) ** 2)
+
+    def train_on(carry: Any, batch: Any) -> tuple[Any, None]:
+        parameters, opt_state = carry
+        gradients = jax.grad(loss)(parameters, *batch)
+        changes, opt_state = optimizer(args).update(gradients, opt_state)
+        return (optax.apply_updates(parameters, changes), opt_state), None
+
+    return jax.lax.scan(train_on, (parameters, opt_state), batches)[0]
+
+
+def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
+    """Returns the exact expert mastery of the policy and of the value."""
+    rules = env.rules
+    n_chunks = -(-rules.n_positions // CHUNK_SIZE)
+    # the last chunk is filled up with the first positions, so all have one shape and are compiled once
+    chunks = np.resize(rules.all_positions(), (n_chunks, CHUNK_SIZE, rules.n_heaps))
+    results = [predict(args, rules, parameters, chunk) for chunk in chunks]
+    actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # indexed by position
+    values = np.concatenate([values for _, values in results])
+    values[0] = -rules.terminal_reward  # in the empty position, the game is over
+    by_value = Solution(rules, -values)  # a move is worth minus the value of the position that it leads to
+    players = {
+        "policy": lambda heaps, _: actions[rules.index(heaps)],
+        "value": lambda heaps, _: by_value.q_values(heaps).argmax(axis=1),
+    }
+    return {name: evaluation.mastery(rules, batched(player)).expert for name, player in players.items()}
 
 
 # --- The networks. They map heap sizes to logits, (n, n_actions), and values, (n,). ---------------
@@ -209,121 +320,10 @@ def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> 
     return logits[..., 0], jnp.tanh(values[:, 0])
 
 
-NETWORKS: dict[str, tuple[Any, Any]] = {"mlp": (new_mlp, mlp), "digit": (new_digit_network, digit_network)}
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns logits, ``(n, n_actions)``, which give illegal actions a probability of 0, and values, ``(n,)``."""
-    logits, values = NETWORKS[args.network][1](parameters, rules, heaps)
-    is_legal = heaps[:, rules.move_heaps] >= rules.move_counts
-    return jnp.where(is_legal, logits, jnp.finfo(logits.dtype).min), values
-
-
-# --- Self-play and training -----------------------------------------------------------------------
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
-    """Searches for a move in each game and plays it. Games that end are replaced by new ones.
-
-    Returns:
-        The next states, and the moves: heap sizes, improved policies, rewards, and whether the games have ended.
-    """
-
-    def simulate(parameters: Parameters, _: jax.Array, actions: jax.Array, states: Any) -> tuple[Any, Any]:
-        after = jax.vmap(env.step)(states, actions)
-        logits, values = predict(args, env.rules, parameters, after.heaps)
-        output = mctx.RecurrentFnOutput(
-            reward=rewards_of(states, after),
-            discount=jnp.where(after.terminated, 0.0, -1.0),  # negative, since the value is the other player's
-            prior_logits=logits,
-            value=jnp.where(after.terminated, 0.0, values),
-        )
-        return output, after
-
-    search_key, reset_key = jax.random.split(key)
-    logits, values = predict(args, env.rules, parameters, states.heaps)
-    output = mctx.gumbel_muzero_policy(
-        parameters,
-        search_key,
-        mctx.RootFnOutput(prior_logits=logits, value=values, embedding=states),
-        simulate,
-        args.num_simulations,
-        invalid_actions=~states.legal_action_mask,
-        qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # values are -1 to 1
-        max_num_considered_actions=args.num_simulations,  # so moves of low probability are tried too
-    )
-    reset_keys = jax.random.split(reset_key, args.num_envs)
-    after = jax.vmap(auto_reset(env.step, env.init))(states, output.action, reset_keys)
-    return after, (states.heaps, output.action_weights, rewards_of(states, after), after.terminated)
-
-
-def rewards_of(states: Any, after: Any) -> jax.Array:
-    """Returns the rewards of the players who have just moved, shape ``(n,)``."""
-    return after.rewards[jnp.arange(len(after.rewards)), states.current_player]
-
-
-def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any, int]:
-    """Plays ``args.n_steps`` moves in each game.
-
-    Returns:
-        The next states, the moves, and the number of games that ended. The moves have the outcomes of their games
-        instead of the rewards, and a flag that is False if the game goes on and its outcome is not known yet.
-    """
-    moves = []
-    for move_key in jax.random.split(key, args.n_steps):
-        states, move = play_move(args, env, parameters, states, move_key)
-        moves.append(move)
-    heaps, policies, outcomes, ended = (np.stack(parts) for parts in zip(*moves, strict=True))
-    is_known = ended.copy()
-    for t in reversed(range(args.n_steps - 1)):
-        outcomes[t] = np.where(ended[t], outcomes[t], -outcomes[t + 1])
-        is_known[t] |= is_known[t + 1]
-    flat = [array.reshape(-1, *array.shape[2:]) for array in (heaps, policies, outcomes, is_known)]
-    return states, flat, int(ended.sum())
-
-
-def optimizer(args: Args) -> optax.GradientTransformation:
-    """Returns Adam with a learning rate that falls linearly to 0."""
-    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * GRADIENT_STEPS
-    return optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, n_updates))
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def update(args: Args, env: Nim, parameters: Parameters, opt_state: Any, batches: Any) -> tuple[Parameters, Any]:
-    """Trains the network on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
-
-    def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
-        logits, values = predict(args, env.rules, parameters, heaps)
-        entropy = optax.softmax_cross_entropy(logits, policies)
-        return jnp.mean(entropy + is_known * (values - outcomes) ** 2)
-
-    def train_on(carry: Any, batch: Any) -> tuple[Any, None]:
-        parameters, opt_state = carry
-        gradients = jax.grad(loss)(parameters, *batch)
-        changes, opt_state = optimizer(args).update(gradients, opt_state)
-        return (optax.apply_updates(parameters, changes), opt_state), None
-
-    return jax.lax.scan(train_on, (parameters, opt_state), batches)[0]
-
-
-def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
-    """Returns the exact expert mastery of the policy and of the value."""
-    rules = env.rules
-    n_chunks = -(-rules.n_positions // CHUNK_SIZE)
-    # the last chunk is filled up with the first positions, so all have one shape and are compiled once
-    chunks = np.resize(rules.all_positions(), (n_chunks, CHUNK_SIZE, rules.n_heaps))
-    results = [predict(args, rules, parameters, chunk) for chunk in chunks]
-    actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # indexed by position
-    values = np.concatenate([values for _, values in results])
-    values[0] = -rules.terminal_reward  # in the empty position, the game is over
-    by_value = Solution(rules, -values)  # a move is worth minus the value of the position that it leads to
-    players = {
-        "policy": lambda heaps, _: actions[rules.index(heaps)],
-        "value": lambda heaps, _: by_value.q_values(heaps).argmax(axis=1),
-    }
-    return {name: evaluation.mastery(rules, batched(player)).expert for name, player in players.items()}
+NETWORKS: dict[str, tuple[Any, Any]] = {  # new parameters, and the network
+    "mlp": (new_mlp, mlp),
+    "digit": (new_digit_network, digit_network),
+}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ PettingZoo and pgx.
 
     python examples/benchmark.py
 
+The script takes two minutes.
+
 Install: pip install -e ".[examples,jax]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
 """
 
@@ -13,7 +15,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter as clock
+from time import perf_counter
 from typing import Any
 
 from command_line import run
@@ -24,43 +26,34 @@ import pandas as pd
 import pettingzoo
 from tqdm import tqdm
 
-from nim_env import MixturePolicy, NimRules, OpponentPool
-from nim_env.policies import batched, greedy, tabulate
-
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 
-ROUNDS = 5  # how often each benchmark runs; the result is the median
-SECONDS = 0.3  # how long each benchmark runs in a round
-NUM_ENVS = (1, 16, 256, 1024, 4096)
 COMPARISONS = (  # a row of this project, and its baseline
     ("Gymnasium, Nim-v0", "Gymnasium, FrozenLake-v1"),
     ("PettingZoo, nim-v0", "PettingZoo, tictactoe-v3"),
     ("PettingZoo, nim-v0", "PettingZoo, OpenSpiel's nim"),
     ("vector, Nim-v0, self-play", "vector, CartPole-v1"),
     ("vector, Nim-v0, random", "vector, CartPole-v1"),
-    ("vector, Nim-v0, table", "vector, Nim-v0, random"),
-    ("vector, Nim-v0, mixture", "vector, Nim-v0, random"),
-    ("vector, Nim-v0, pool", "vector, Nim-v0, random"),
-    ("vector, Nim-v0, pool of 20", "vector, Nim-v0, random"),
-    ("vector, Nim-v0, queried pool", "vector, Nim-v0, random"),
     ("pgx, Nim", "pgx, tic_tac_toe"),
     ("pgx, Nim", "pgx, connect_four"),
     ("pgx games, Nim", "pgx games, tic_tac_toe"),
     ("pgx games, Nim on 1-3-5", "pgx games, tic_tac_toe"),
-    ("8 games, vector_entry_point", "8 games, sync"),
-    ("8 games, vector_entry_point", "8 games, async"),
 )
 
 
 @dataclass
 class Args:
-    only: str = ""
-    """Measure only the rows whose names contain this text."""
+    num_envs: tuple[int, ...] = (1, 16, 256, 1024, 4096)
+    """The numbers of environments in the benchmarks of many environments."""
+    rounds: int = 5
+    """How often each benchmark runs. The result is the median."""
+    seconds: float = 0.3
+    """How long each benchmark runs in a round."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns steps per second by row and ``num_envs``, and the ratios to the baselines."""
-    rates = measure(args.only)
+    rates = measure(args, benchmarks(args.num_envs))
     ratios = compare(rates)
     style = {"float_format": "{:,.2f}".format, "na_rep": ""}
     print(f"1,000 steps per second by num_envs\n{rates.div(1000).to_string(**style)}\n")
@@ -68,34 +61,47 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     return rates, ratios
 
 
-def measure(only: str = "") -> pd.DataFrame:
-    """Returns the median rate of each benchmark whose name contains ``only``. All take turns in each round."""
+def benchmarks(num_envs: tuple[int, ...]) -> Iterator[tuple[str, int, Steps]]:
+    """Yields the name, the number of environments and the endless steps of each benchmark."""
+    yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
+    yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
+    yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
+    yield "PettingZoo, tictactoe-v3", 1, aec_steps("classic/tictactoe-v3")
+    yield "PettingZoo, OpenSpiel's nim", 1, aec_steps("OpenSpiel")
+    for n in num_envs:
+        yield "vector, Nim-v0, self-play", n, vector_steps("nim_env:Nim-v0", n, opponent=None)
+        yield "vector, Nim-v0, random", n, vector_steps("nim_env:Nim-v0", n, opponent="random")
+        yield "vector, CartPole-v1", n, vector_steps("CartPole-v1", n)
+    for name in ("Nim", "tic_tac_toe", "connect_four"):
+        for n in num_envs:
+            yield f"pgx, {name}", n, pgx_steps(name, n)
+    for name in ("Nim", "Nim on 1-3-5", "tic_tac_toe"):
+        yield f"pgx games, {name}", 1024, pgx_games(name, 1024)
+
+
+def measure(args: Args, benchmarks: Iterator[tuple[str, int, Steps]]) -> pd.DataFrame:
+    """Returns the median rate of each benchmark. All of them take turns in each round."""
     running: dict[tuple[str, int], Steps] = {}
-    for name, num_envs, steps in benchmarks():
-        if only not in name:
-            continue
+    for name, num_envs, steps in benchmarks:
         try:
             next(steps)  # imports, makes and warms up the environment
         except (ImportError, gym.error.DependencyNotInstalled) as error:
             print(f"skipped {name}: {error}")
         else:
             running[name, num_envs] = steps
-    if not running:
-        raise ValueError(f"--only {only} is in no name of a row; without --only all rows are measured")
     gc.collect()
     gc.freeze()  # the collector then skips the objects of all benchmarks
     measured = []
-    for _ in tqdm(range(ROUNDS), unit=" rounds", leave=False, disable=None):
-        for cell, steps in running.items():
+    for _ in tqdm(range(args.rounds), unit=" rounds", leave=False, disable=None):
+        for (name, num_envs), steps in running.items():
             n_steps = 0
             seconds = 0.0
-            while seconds < SECONDS:
+            while seconds < args.seconds:
                 n, spent = next(steps)
                 n_steps += n
                 seconds += spent
-            measured.append((*cell, n_steps / seconds))
-    rates = pd.DataFrame(measured, columns=["name", "num_envs", "rate"])
-    return rates.pivot_table("rate", "name", "num_envs", "median", sort=False).rename_axis(None)
+            measured.append({"name": name, "num_envs": num_envs, "rate": n_steps / seconds})
+    return pd.DataFrame(measured).pivot_table("rate", "name", "num_envs", "median", sort=False).rename_axis(None)
 
 
 def compare(rates: pd.DataFrame) -> pd.DataFrame:
@@ -104,42 +110,8 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({f"{own} / {other}": rates.loc[own] / rates.loc[other] for own, other in pairs}).T
 
 
-def benchmarks() -> Iterator[tuple[str, int, Steps]]:
-    """Yields the name, the number of environments and the endless steps of each benchmark."""
-    # Nim: single environments, vector environments by opponent and by mode, and pools of opponents
-    yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
-    yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
-    rules = NimRules()
-    expert = tabulate(rules, "expert")
-    mixture = MixturePolicy(rules, ["random", "take-3", expert])
-    for name, opponent in (("self-play", None), ("random", "random"), ("table", expert), ("mixture", mixture)):
-        for n in NUM_ENVS:
-            yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=opponent)
-    for mode in ("async", "sync", "vector_entry_point"):
-        yield f"8 games, {mode}", 8, vector_steps("nim_env:Nim-v0", 8, mode)
-    generator = np.random.default_rng(0)
-    snapshots = [greedy(rules, generator.random((rules.n_positions, rules.n_actions))) for _ in range(20)]
-    queried = [batched(lambda _, masks: masks.argmax(axis=1)) for _ in range(3)]
-    pools = {"pool": ["random", "take-3", expert], "pool of 20": snapshots, "queried pool": queried}
-    for name, members in pools.items():
-        for n in NUM_ENVS[2:]:
-            pool = OpponentPool(rules, members)
-            yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=pool)
-
-    # other games, and Nim in pgx
-    yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
-    yield "PettingZoo, tictactoe-v3", 1, aec_steps("classic/tictactoe-v3")
-    yield "PettingZoo, OpenSpiel's nim", 1, aec_steps("OpenSpiel")
-    for n in NUM_ENVS:
-        yield "vector, CartPole-v1", n, vector_steps("CartPole-v1", n)
-    for name in ("Nim", "tic_tac_toe", "connect_four"):
-        for n in NUM_ENVS:
-            yield f"pgx, {name}", n, pgx_steps(name, n)
-    for name in ("Nim", "Nim on 1-3-5", "tic_tac_toe"):
-        yield f"pgx games, {name}", 1024, pgx_games(name, 1024)
-
-
 def random_action(mask: Any, generator: np.random.Generator) -> int:
+    """Returns a random action among those with a mask of 1."""
     legal = np.asarray(mask).nonzero()[0]
     return int(legal[int(generator.random() * len(legal))])
 
@@ -150,16 +122,16 @@ def gym_steps(env_id: str) -> Steps:
     generator = np.random.default_rng(0)
     all_actions = np.ones(env.action_space.n, np.int8)
     while True:
-        start = clock()
+        start = perf_counter()
         _, info = env.reset()
-        spent = clock() - start
+        spent = perf_counter() - start
         steps = 0
         terminated = truncated = False
         while not (terminated or truncated):
             action = random_action(info.get("action_mask", all_actions), generator)
-            start = clock()
+            start = perf_counter()
             _, _, terminated, truncated, info = env.step(action)
-            spent += clock() - start
+            spent += perf_counter() - start
             steps += 1
         yield steps, spent
 
@@ -176,24 +148,24 @@ def aec_steps(env_id: str) -> Steps:
     while True:
         plies = 0
         spent = 0.0
-        start = clock()
+        start = perf_counter()
         env.reset()
         for _ in env.agent_iter():
             observation, _, terminated, truncated, info = env.last()
-            spent += clock() - start
+            spent += perf_counter() - start
             action = None
             if not (terminated or truncated):
                 mask = info["action_mask"] if "action_mask" in info else observation["action_mask"]
                 action = random_action(mask, generator)
                 plies += 1
-            start = clock()
+            start = perf_counter()
             env.step(action)
-        yield plies, spent + clock() - start
+        yield plies, spent + perf_counter() - start
 
 
-def vector_steps(env_id: str, num_envs: int, mode: str = "vector_entry_point", **kwargs: Any) -> Steps:
+def vector_steps(env_id: str, num_envs: int, **options: Any) -> Steps:
     """Plays steps in a vector environment."""
-    env = gym.make_vec(env_id, num_envs=num_envs, vectorization_mode=mode, **kwargs)
+    env = gym.make_vec(env_id, num_envs, vectorization_mode="vector_entry_point", **options)
     generator = np.random.default_rng(0)
     _, info = env.reset(seed=0)
     while True:
@@ -201,9 +173,9 @@ def vector_steps(env_id: str, num_envs: int, mode: str = "vector_entry_point", *
         if "action_mask" in info:
             weights = generator.random(info["action_mask"].shape, dtype=np.float32) + 0.5
             actions = (weights * info["action_mask"]).argmax(axis=1)
-        start = clock()
+        start = perf_counter()
         *_, info = env.step(actions)
-        yield num_envs, clock() - start
+        yield num_envs, perf_counter() - start
 
 
 def pgx_env(name: str) -> Any:
@@ -232,9 +204,9 @@ def pgx_steps(name: str, num_envs: int) -> Steps:
         key = keys[0]
         actions = draw(keys[1], states.legal_action_mask)
         jax.block_until_ready((keys, actions))
-        start = clock()
+        start = perf_counter()
         states = jax.block_until_ready(step(states, actions, keys[2:]))
-        yield num_envs, clock() - start
+        yield num_envs, perf_counter() - start
 
 
 def pgx_games(name: str, num_envs: int) -> Steps:
@@ -255,9 +227,9 @@ def pgx_games(name: str, num_envs: int) -> Steps:
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), num_envs))
     states = jax.block_until_ready(play(states, jax.random.key(0)))  # compiles the function
     while True:
-        start = clock()
+        start = perf_counter()
         states = jax.block_until_ready(play(states, jax.random.key(1)))
-        yield 100 * num_envs, clock() - start
+        yield 100 * num_envs, perf_counter() - start
 
 
 if __name__ == "__main__":

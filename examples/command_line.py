@@ -1,4 +1,4 @@
-"""The command line of the scripts: ``run`` reads the options and reports errors, ``load_player`` loads players.
+"""The command line of the scripts: ``run`` reads the options, and errors of a user are one line.
 
 A script imports this module before the packages that could be missing. If one is missing, the script then says
 how to install it (``show_error`` below) instead of printing a traceback.
@@ -10,10 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-
-import agents
-from nim_env import NimRules
-from nim_env.check import players
 
 
 def run(main: Callable[[Any], Any], args_type: type) -> None:
@@ -53,34 +49,3 @@ def show_error(kind: type[BaseException], error: BaseException, traceback: Trace
 
 
 sys.excepthook = show_error  # set here, because the imports of a script fail before it can call anything
-
-
-def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
-    """Loads the player that a command line names.
-
-    ``name`` is anything that :mod:`nim_env.check.players` accepts, or the file of a network or an agent. A file
-    with the suffix ``.pt`` is a network of ``learn_the_rule``, and a file with an unknown suffix is an agent. A
-    Stable-Baselines3 model (``.zip``) plays its best legal actions.
-    """
-    path = Path(name)
-    is_for_package = path.suffix in players.SUFFIXES and path.suffix != ".zip"
-    if is_for_package or not path.is_file():
-        return players.load_player(name, rules)
-    try:
-        player = load_file(path, rules)
-    except Exception as error:  # PyTorch and safetensors raise many types
-        raise ValueError(f"{path} cannot be loaded: {error}") from error
-    return players.player_of(player, rules, name)
-
-
-def load_file(path: Path, rules: NimRules) -> Any:
-    """Loads a model, a network or an agent. PyTorch is only imported here, since most scripts run without it."""
-    if path.suffix == ".zip":
-        from nim_env.sb3 import load_policy as load_model
-
-        return load_model(path, rules)
-    if path.suffix == ".pt":
-        from learn_the_rule.network import load_policy as load_network
-
-        return load_network(path, rules)
-    return agents.load(path)

@@ -14,7 +14,7 @@ import itertools
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from command_line import load_player, run
+from command_line import run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -27,6 +27,7 @@ from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
 from common import COLORS, label_lines, percent, save_figure
+from saved_players import load_player
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}

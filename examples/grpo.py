@@ -53,34 +53,11 @@ def main(args: Args) -> dict[int, float]:
     rules = NimRules(args.heaps)
     rows = text.questions(rules)
 
-    # the model only sees the numbers of a prompt and "Move:", and it only writes moves such as "Move: B 2"
-    words = ["<pad>", "<eos>", "<unk>", "Move:", *map(str, range(max(rules.heaps) + 1))]
-    words += map(heap_name, range(rules.n_heaps))
-    splitter = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
-    splitter.pre_tokenizer = pre_tokenizers.Split(Regex("[0-9]+|[A-Z](?= [0-9])|Move:"), "removed", invert=True)
-    special = {"pad_token": "<pad>", "eos_token": "<eos>", "unk_token": "<unk>"}
-    options = {"padding_side": "left", "model_input_names": ["input_ids", "attention_mask"]}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=splitter, **options, **special)
+    tokenizer = make_tokenizer(rules)
     size = {"n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4}
     ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(words), **size, **ids))
-
-    # learn the form of an answer by imitating random play
-    generator = np.random.default_rng(args.seed)
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    for _ in range(IMITATION_STEPS):
-        answers = []
-        for row in generator.choice(rows, size=64):
-            moves = rules.legal_moves(row["heaps"])
-            heap, count = moves[generator.integers(len(moves))]
-            answers.append(f"{row['prompt']} Move: {heap_name(heap)} {count} <eos>")
-        batch = tokenizer(answers, return_tensors="pt", padding=True)
-        labels = batch["input_ids"].clone()
-        labels[:, :-ANSWER_TOKENS] = -100  # only the answer contributes to the loss
-        loss = model(**batch, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size, **ids))
+    imitate_random_play(model, tokenizer, rules, args.seed)
 
     prompts = tokenizer([row["prompt"] for row in rows], return_tensors="pt", padding=True)
     curve = {}
@@ -132,6 +109,39 @@ def main(args: Args) -> dict[int, float]:
     label_lines(figure)
     save_figure(figure, args.picture)
     return curve
+
+
+def make_tokenizer(rules: NimRules) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer that keeps only the numbers and "Move:" of a prompt, and moves such as "Move: B 2"."""
+    words = ["<pad>", "<eos>", "<unk>", "Move:", *map(str, range(max(rules.heaps) + 1))]
+    words += map(heap_name, range(rules.n_heaps))
+    splitter = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
+    splitter.pre_tokenizer = pre_tokenizers.Split(Regex("[0-9]+|[A-Z](?= [0-9])|Move:"), "removed", invert=True)
+    special = {"pad_token": "<pad>", "eos_token": "<eos>", "unk_token": "<unk>"}
+    options = {"padding_side": "left", "model_input_names": ["input_ids", "attention_mask"]}
+    return PreTrainedTokenizerFast(tokenizer_object=splitter, **options, **special)
+
+
+def imitate_random_play(
+    model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, rules: NimRules, seed: int
+) -> None:
+    """Trains the model on answers with random legal moves, from which it learns the form of an answer."""
+    rows = text.questions(rules)
+    generator = np.random.default_rng(seed)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    for _ in range(IMITATION_STEPS):
+        answers = []
+        for row in generator.choice(rows, size=64):
+            moves = rules.legal_moves(row["heaps"])
+            heap, count = moves[generator.integers(len(moves))]
+            answers.append(f"{row['prompt']} Move: {heap_name(heap)} {count} <eos>")
+        batch = tokenizer(answers, return_tensors="pt", padding=True)
+        labels = batch["input_ids"].clone()
+        labels[:, :-ANSWER_TOKENS] = -100  # only the answer contributes to the loss
+        loss = model(**batch, labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 if __name__ == "__main__":

@@ -44,13 +44,11 @@ class Args:
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
     """Returns the trained agent, or None if the human leaves before the training."""
-    if args.heaps is not None and (min(args.heaps) < 0 or max(args.heaps) > 9 or not any(args.heaps)):
-        raise ValueError(f"--heaps must be integers from 0 to 9, at least one of them positive; got {args.heaps}")
-    if args.episodes is not None and args.episodes < 0:
-        raise ValueError(f"--episodes must be 0 or more; got {args.episodes}")
     agent = None
     try:
         rules = NimRules(args.heaps or ask_heaps())
+        if max(rules.heaps) > 9:
+            raise ValueError(f"--heaps must be at most 9, so each is printed as one digit; got {args.heaps}")
         episodes = args.episodes
         if episodes is None:
             episodes = ask_number("How many games shall I simulate? ", 0, 100_000_000)
@@ -98,17 +96,17 @@ def print_values(agent: agents.MinimaxQAgent, rules: NimRules, player: str, heap
 
 def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
     """Prints the values of all moves in all positions that each player can face."""
-    faced = {"A": set(), "B": set()}
-    player, other = "A", "B"
-    positions = {rules.heaps}  # those that the player to move can face, and has not faced before
-    while positions:
-        faced[player] |= positions
-        moves = [(heaps, rules.action(*move)) for heaps in positions for move in rules.legal_moves(heaps)]
-        after = {tuple(rules.apply(heaps, action).tolist()) for heaps, action in moves}
-        player, other = other, player
-        positions = after - faced[player]  # only these are followed further
-    for player in "AB":
-        for heaps in sorted(faced[player], reverse=True):
+    faced: dict[str, set[tuple[int, ...]]] = {"A": set(), "B": set()}
+
+    def visit(heaps: tuple[int, ...], player: str, other: str) -> None:
+        if heaps not in faced[player]:
+            faced[player].add(heaps)
+            for move in rules.legal_moves(heaps):
+                visit(tuple(rules.apply(heaps, rules.action(*move)).tolist()), other, player)
+
+    visit(rules.heaps, "A", "B")
+    for player, positions in faced.items():
+        for heaps in sorted(positions, reverse=True):
             print_values(agent, rules, player, heaps)
 
 

@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from command_line import load_player, run
+from command_line import run
 
 import numpy as np
 
 from nim_env import NimRules
 from nim_env.policies import checked_player
 from nim_env.solver import Solution
+
+from saved_players import load_player
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what fits on a screen

@@ -7,6 +7,8 @@ exploitability are computed exactly after each round.
 
     python examples/populations.py
 
+The script takes about four minutes on two cores.
+
 Install: pip install -e ".[examples]"
 """
 
@@ -36,7 +38,7 @@ from nim_env.policies import Policy, tabulate
 from common import save_figure
 
 Pair = tuple[Policy, Policy]  # the player who moves first, and the player who moves second
-Round = tuple[Pair | OpponentPool, Pair]  # what was learned so far, and the newest players
+Round = tuple[Pair, OpponentPool | None]  # the newest players, and the pool if a mixed strategy is learned
 
 
 @dataclass
@@ -71,12 +73,10 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> pd.Dat
     """Returns the exact metrics of a run after each round."""
     rules = NimRules(tuple(map(int, board.split("-"))))
     rows = []
-    for i, (learned, newest) in enumerate(METHODS[method](rules, args, seed)):
-        gains = nash_conv_by_position(rules, newest)
-        if isinstance(learned, OpponentPool):
-            nash_conv = 2 * evaluation.mixed_exploitability(rules, learned)
-        else:
-            nash_conv = gains[-1]  # the last position is the starting position
+    for i, (players, pool) in enumerate(METHODS[method](rules, args, seed)):
+        gains = nash_conv_by_position(rules, players)
+        # the last position is the starting position
+        nash_conv = gains[-1] if pool is None else 2 * evaluation.mixed_exploitability(rules, pool)
         rows.append(
             {
                 "board": board,
@@ -110,8 +110,7 @@ def independent_learners(rules: NimRules, args: Args, seed: int) -> Iterator[Rou
     }
     for i in range(args.rounds):
         agents.train(learners, env, args.games, seed=seed_of_round(seed, i))
-        players = learners["player_0"], learners["player_1"]
-        yield players, players
+        yield (learners["player_0"], learners["player_1"]), None
 
 
 def minimax_q(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
@@ -120,7 +119,7 @@ def minimax_q(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
     learner = agents.MinimaxQAgent(envs.single_observation_space, envs.single_action_space, seed=seed)
     for i in range(args.rounds):
         agents.train(learner, envs, args.games, seed=seed_of_round(seed, i))
-        yield (learner, learner), (learner, learner)
+        yield (learner, learner), None
 
 
 def snapshots(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
@@ -131,7 +130,7 @@ def snapshots(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
     for i in range(args.rounds):
         agents.train(learner, envs, args.games, seed=seed_of_round(seed, i))
         pool.add(tabulate(rules, learner))
-        yield (learner, learner), (learner, learner)
+        yield (learner, learner), None
 
 
 def growing_population(
@@ -146,7 +145,7 @@ def growing_population(
         agents.train(learner, envs, args.games, seed=seed_of_round(seed, i))
         pool.add(tabulate(rules, learner))
         pool.weights = meta_solver(evaluation.payoff_matrix(rules, pool.policies))
-        yield pool, (learner, learner)
+        yield (learner, learner), pool
 
 
 def equal_weights(payoffs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,8 @@ evaluate its sampled actions.
     python examples/rllib_self_play.py
 
 The script prints each evaluation and draws all of them. It saves the most probable actions as a player that other
-scripts load without Ray.
+scripts load without Ray. It takes about four minutes on two cores. docs/experiments/large_boards.md says how to
+run it on a cluster.
 
 Install: pip install -e ".[examples,rllib]"
 """
@@ -94,6 +95,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def make_config(args: Args, rules: NimRules) -> PPOConfig:
+    """Returns the settings of PPO, in which one module named "player" moves for both players."""
     networks = DefaultModelConfig(fcnet_hiddens=[256, 256], fcnet_activation="relu", vf_share_layers=False)
     return (
         PPOConfig()

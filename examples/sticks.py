@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from command_line import load_player, run
+from command_line import run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -26,6 +26,7 @@ import agents
 from nim_env import NimRules
 
 from common import save_figure
+from saved_players import load_player
 from terminal_game import Leave, ask_number
 
 
@@ -36,7 +37,7 @@ class Args:
     max_take: int = 3
     """The maximum number of sticks that one move can take."""
     episodes: int = 2_000
-    """The number of games against each opponent. You can leave earlier."""
+    """The number of games against each opponent. You can leave a game against you earlier."""
     opponent: str = "random"
     """random, take-N, expert, human, FILE.py:NAME, or the file of a saved player (README.md lists them)."""
     then: str | None = None
@@ -45,10 +46,6 @@ class Args:
     """How far an update moves a value toward its target, from 0 to 1."""
     gamma: float = 1.0
     """The discount factor, from 0 to 1."""
-    epsilon: float = 0.0
-    """The probability of a random move in the first game. It falls to 0 over the games against --opponent."""
-    save: Path | None = None
-    """Where to save the learner. Other scripts can load the file as a player."""
     verbose: bool = False
     """Whether to print the moves of every game."""
     window: int = 5
@@ -68,15 +65,14 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
         envs[0].action_space,
         learning_rate=args.learning_rate,
         gamma=args.gamma,
-        epsilon=args.epsilon,
+        epsilon=0.0,
         ties="first",
         seed=args.seed,
     )
     won: list[bool] = []
 
-    def after_game(agent: agents.QLearningAgent, history: agents.History) -> None:
+    def after_game(_: agents.Agent, history: agents.History) -> None:
         won.append(bool(history.returns[-1] > 0))
-        agent.epsilon = args.epsilon * max(0.0, 1 - len(won) / args.episodes)
 
     try:
         for env in envs:
@@ -86,10 +82,6 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     print("Q-table (- for an impossible move):")
     print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
-    if args.save is not None:
-        args.save.parent.mkdir(parents=True, exist_ok=True)
-        agent.save(args.save)
-        print(f"saved: {args.save}")
     save_figure(plot(won, args), args.picture)
     return agent, won
 

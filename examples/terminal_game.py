@@ -5,7 +5,7 @@ piles 0, 1 and 2, as their authors call them, and the same move is 2 3. At every
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ def play_game(
     human: int,
     generator: np.random.Generator,
     name: str = "AI",
-    show: Callable[[list[int], bool], Any] = lambda heaps, is_human: None,  # noqa: ARG005
     numbered: bool = False,
 ) -> None:
     """Plays one game against the human.
@@ -34,7 +33,6 @@ def play_game(
         human: 0 if the human moves first, and 1 if the human moves second.
         generator: The random generator that draws the opponent's actions.
         name: The opponent's name.
-        show: A function that is called at every position with the heaps and with whether it is the human's turn.
         numbered: Whether the heaps are called pile 0, pile 1 and so on, instead of heap A, heap B and so on.
 
     Raises:
@@ -48,10 +46,9 @@ def play_game(
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
         heaps = observation["observation"].tolist()
-        is_human = player == f"player_{human}"
-        show(heaps, is_human and not terminated)
         if terminated:
             break
+        is_human = player == f"player_{human}"
         print("\nYour turn" if is_human else f"\n{name}'s turn")
         for heap, (left, size) in enumerate(zip(heaps, rules.heaps, strict=True)):
             blocks = bars(left, size).replace("|", "■").replace("·", "□")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from command_line import load_player, run
+from command_line import run
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -26,6 +26,7 @@ import agents
 from nim_env import NimRules
 
 from common import save_figure
+from saved_players import load_player
 
 LOG_INTERVAL = 10_000
 

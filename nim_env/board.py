@@ -16,9 +16,8 @@ A move subtracts a constant from the index of the position (:attr:`NimRules.offs
 Everything else that an environment returns depends only on the state: the reward, whether the game is over, the
 legal actions and the observation.
 
-:class:`Board` computes the reward and the other facts about a state. The subclasses are for many games at once:
-:class:`TabulatedBoard` computes the facts about all states once and then looks them up. :class:`LargeBoard` is for
-games with too many positions for such tables.
+:class:`Board` computes the reward and the other facts about a state. For many games at once,
+:class:`TabulatedBoard` looks them up in tables. :class:`LargeBoard` is for games that are too large for tables.
 """
 
 from __future__ import annotations
@@ -106,10 +105,9 @@ class Board:
         return self.opponent_took_last + indices
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """Returns the reward for reaching each state, float64 of shape ``(...)``.
+        """Returns the mover's reward for reaching each state, float64 of shape ``(...)``.
 
-        It is the reward of the agent or, in self-play, of the player who has just moved: 0 while the game is in
-        progress, 1 after a win, and -1 after a loss.
+        It is 1 after a win, -1 after a loss, and 0 while the game is in progress.
         """
         # each condition that holds adds 1 to the index in the four rewards; the 0 turns the bools into integers
         return self._rewards[0 + (states > 0) + (states > self.new_game) + (states > self.opponent_took_last)]
@@ -209,13 +207,7 @@ def _from_table(method: Any) -> Any:
 
 
 class TabulatedBoard(Board):
-    """A board for many games at once, whose methods look their results up in tables.
-
-    A table has a row for each state. The first call of a method computes its table.
-
-    Args:
-        rules: The game.
-    """
+    """A board for many games at once, whose methods look their results up in tables, with a row for each state."""
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
@@ -229,10 +221,7 @@ class TabulatedBoard(Board):
     masks = _from_table(Board.masks)
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the state of each of ``n`` games after the mover's action, shape ``(n,)``.
-
-        In a small game the states are looked up in a table; otherwise they are computed as in :class:`Board`.
-        """
+        """Returns the same states as :meth:`Board.next_states`, in small games from a table."""
         if not self._has_next_states:
             return super().next_states(states, actions)
         return self._next_states[states * self._n_actions + actions]

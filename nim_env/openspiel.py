@@ -116,7 +116,10 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
 
 
 class _RandomHistories:
-    """Plays random moves in OpenSpiel from the start to a given position. They are the same in every run."""
+    """Plays random moves in OpenSpiel, from the start of a game to a given position.
+
+    The moves are the same in every run of the program.
+    """
 
     def __init__(self, rules: NimRules) -> None:
         self.rules = rules
@@ -138,10 +141,10 @@ class _RandomHistories:
 
 
 def _sides_of(player: Any, game: Any) -> Sequence[int]:
-    """Returns the sides that a policy plays: 0, 1 or both.
+    """Returns the sides that an OpenSpiel policy plays: 0, 1 or both.
 
-    They are its ``player_ids``. A best response of OpenSpiel does not have this attribute, but it answers only if
-    its side is to move. So it is queried at the start and after each possible first move.
+    Most policies list them in the attribute ``player_ids``. OpenSpiel's best responses do not, but they answer
+    only if their side is to move. So they are queried at the start and after each possible first move.
     """
     if hasattr(player, "player_ids"):
         return player.player_ids

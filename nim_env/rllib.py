@@ -18,8 +18,8 @@ from nim_env.rules import NimRules
 def masked_dict(env: Any) -> Any:
     """Wraps an environment so that its observations are ``{"observations": ..., "action_mask": ...}``, float32.
 
-    RLlib's action masking needs this form. ``observations`` is the observation of the wrapped environment.
-    ``action_mask`` has shape ``(n_actions,)``. For a finished game it is the same as in the wrapped environment.
+    RLlib's action masking needs this form. ``observations`` is the observation of the wrapped environment, and
+    ``action_mask`` is its mask, shape ``(n_actions,)``.
 
     Args:
         env: A Gymnasium or PettingZoo environment of Nim, with any encoding.
@@ -64,7 +64,10 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
 
 
 def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
-    """Returns the space of :func:`masked_dict`: float32 boxes, ``"observations"`` with the bounds of ``space``."""
+    """Returns the observation space after :func:`masked_dict`: a dictionary of two float32 boxes.
+
+    The box of ``"observations"`` has the bounds of ``space``, the observation space before.
+    """
     low, high = np.array(-np.inf), np.array(np.inf)
     if isinstance(space, Box):
         low, high = space.low, space.high

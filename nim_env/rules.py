@@ -126,7 +126,7 @@ class NimRules:
 
     @cached_property
     def move_heaps(self) -> NDArray[np.intp]:
-        """The heap from which each action takes objects, as an index into :attr:`heaps`.
+        """The heap from which each action takes objects, as an index into ``heaps``.
 
         A read-only array, ``np.intp`` of shape ``(n_actions,)``.
         """
@@ -134,7 +134,10 @@ class NimRules:
 
     @cached_property
     def move_counts(self) -> NDArray[np.int64]:
-        """The number of objects that each action takes: a read-only array, int64 of shape ``(n_actions,)``."""
+        """The number of objects that each action takes.
+
+        A read-only array, int64 of shape ``(n_actions,)``.
+        """
         return _read_only(np.array([count for _, count in self.moves], dtype=np.int64))
 
     @cached_property

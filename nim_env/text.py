@@ -22,8 +22,9 @@ Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The wording of a prompt. ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
 ``"numbers"`` tells the same game as a story about numbers."""
 Judgment: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
-"""The verdict on an answer. If it has no legal move, it is ``"no_move"`` or ``"illegal"``. In a winning position a
-legal move is ``"winning"`` or a ``"mistake"``. In a losing position it is ``"lost"``, since every move loses."""
+"""The verdict on an answer. An answer without a move is ``"no_move"``, and an illegal move is ``"illegal"``. In a
+winning position a legal move is ``"winning"`` or a ``"mistake"``. In a losing position it is ``"lost"``, since
+every move loses."""
 
 _MAX_HEAPS = 26
 _PROMPTS = {
@@ -67,7 +68,7 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
 
 
 def questions(rules: NimRules, style: Style = "nim") -> list[dict[str, Any]]:
-    """Returns a data set with a question about every position that is not over, which can be stored as JSON.
+    """Returns a data set with a question about every unfinished position. It can be stored as JSON.
 
     Args:
         rules: The game, with at most 26 heaps and at least one winning position.
@@ -159,7 +160,7 @@ def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]])
     """Returns a player that makes each move as often as the answers of a language model do.
 
     The probability of a move is its share of the answers in the position. Answers without a legal move count too,
-    so the probabilities may sum to less than 1. In a position without answers, all of them are 0.
+    so the probabilities may sum to less than 1. In a position without answers, all probabilities are 0.
 
     Args:
         rules: The game.
@@ -180,7 +181,7 @@ def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]])
 
 
 def move_reward(rules: NimRules) -> Callable[..., list[float]]:
-    """Returns a reward function for training a model on single moves, as the trainers of ``trl`` take it.
+    """Returns a reward function for training a model on single moves, in the form that ``trl`` expects.
 
     The function gets ``completions``, which are texts or lists of chat messages, and ``heaps``, the data set's
     column of positions. It returns 1.0 for a winning move, 0.0 for another legal move and -1.0 for anything else.

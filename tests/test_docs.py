@@ -179,7 +179,7 @@ def test_every_script_has_its_picture_in_the_readme_of_the_examples():
     ]
     for script in scripts:
         assert re.search(rf"^\*\*`{script}`\*\*", text, re.M), script
-        if script in ("nim_inspect.py", "nim_ai.py"):
+        if script in ("nim_inspect.py", "nim_ai.py", "play.py"):
             continue  # these scripts print text instead
         assert re.search(rf"\(pictures/{script.removesuffix('.py')}\.(svg|png|gif)\)", text), script
 

@@ -25,7 +25,10 @@ PAGE = ROOT / "docs" / "deep_rl.md"
 
 @pytest.fixture
 def run_block(monkeypatch, tmp_path):
-    """Runs the code under a heading, with other numbers where given; returns its variables."""
+    """Provides a function that runs the code under a heading of the page and returns its variables.
+
+    The function can replace numbers in the code.
+    """
 
     def run_block(heading, **numbers):
         text = PAGE.read_text(encoding="utf-8")
@@ -46,7 +49,7 @@ def run_block(monkeypatch, tmp_path):
 
 
 def test_maskable_ppo_learns(run_block):
-    """A fifth of the training of the page."""
+    """The training is a fifth as long as on the page."""
     variables = run_block("MaskablePPO of sb3-contrib", total_timesteps=10_000)
     first, *_, last = variables["callback"].evaluations
     assert last["expert"] > first["expert"] + 0.1

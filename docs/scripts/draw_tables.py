@@ -1,8 +1,8 @@
-"""Draws the figures of three tables in the documentation: python docs/scripts/draw_tables.py.
+"""Draws the figures of four tables in the documentation: python docs/scripts/draw_tables.py.
 
 alphazero.csv holds evaluations saved by examples/alphazero.py, find_the_bug.csv is saved by
-examples/find_the_bug/matrix.py, and benchmarks.md shows what examples/benchmark.py prints. The figures are saved
-in examples/pictures.
+examples/find_the_bug/matrix.py, large_boards.csv holds what the program of large_boards.md prints, and
+benchmarks.md shows what examples/benchmark.py prints. The figures are saved in examples/pictures.
 
 Install: pip install -e ".[examples]"
 """
@@ -49,6 +49,17 @@ def draw_bugs(counts):
     return figure
 
 
+def draw_large_boards(table):
+    """Draws expert mastery by the number of training moves, with a line for each board."""
+    figure, axis = plt.subplots(layout="constrained")
+    for heaps, rows in table.groupby("heaps", sort=False):
+        axis.plot(rows["timesteps"], rows["expert"], marker=".", label=heaps)
+    axis.set(title="Minimax-Q by self-play, until it makes no mistake", xscale="log", ylim=(0, 1.02))
+    axis.set(xlabel="training moves of both players", ylabel="expert mastery")
+    label_lines(figure)
+    return figure
+
+
 def draw_benchmark(rates):
     """Draws the rates by ``num_envs``, with logarithmic axes. Other libraries are gray and dashed."""
     own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in the order of the comparisons
@@ -78,7 +89,8 @@ def benchmark_rates():
 
 
 if __name__ == "__main__":
-    for name, draw in (("alphazero", draw_alphazero), ("find_the_bug", draw_bugs)):
+    drawn = {"alphazero": draw_alphazero, "find_the_bug": draw_bugs, "large_boards": draw_large_boards}
+    for name, draw in drawn.items():
         table = pd.read_csv(ROOT / "docs" / "experiments" / f"{name}.csv", keep_default_na=False)
         save_figure(draw(table), ROOT / "examples" / "pictures" / f"{name}.svg")
     save_figure(draw_benchmark(benchmark_rates()), ROOT / "examples" / "pictures" / "benchmark.svg")

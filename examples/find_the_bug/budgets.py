@@ -1,9 +1,9 @@
-"""Measures how much training a test of a learner needs, and how often such a test is wrong, on 1-2-3.
+"""Measures how often nim_env.testing.assert_learns passes correct learners, and learners with a bug, on 1-2-3.
 
 Three learners of this folder train with many seeds, both without a bug and with each of their bugs in bugs.csv.
-nim_env.testing.assert_learns then tests them twice, by their moves alone and by their moves and values. The
-script prints and saves a table with a row for each learner and bug: how many seeds pass each test, and the median
-training time in seconds of processor time. docs/test_suite.md discusses the results.
+The test judges each of them twice, by its moves alone, and by its moves and values. The script prints and saves a
+table with a row for each learner and bug: how many seeds pass each test, and the median time of a training in
+seconds of processor time. docs/test_suite.md discusses the results. It takes ten minutes on one core.
 
     cd examples
     OMP_NUM_THREADS=1 python -m find_the_bug.budgets
@@ -22,15 +22,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from nim_env import NimRules, TabularPolicy, policies
+from nim_env import NimRules
 from nim_env.testing import assert_learns
 
-from find_the_bug.runs import BUGS, NO_BUG, load
+from find_the_bug.runs import BUGS, NO_BUG, load, player_and_values
 
 RULES = NimRules((1, 2, 3))
 MOVES = {"q_learning": 5_000, "dqn": 30_000, "maskable_ppo": 30_000}
-SEEDS = {"q_learning": (1_000, 200), "dqn": (200, 30), "maskable_ppo": (100, 30)}  # without a bug, with each bug
-TOLD: dict[str, Any] = {  # what the diagnosis is told about each learner
+SEEDS = {"q_learning": (400, 80), "dqn": (80, 12), "maskable_ppo": (40, 12)}  # without a bug, with each bug
+FACTS: dict[str, Any] = {  # what the test is told about each learner
     "q_learning": {"rewards": (1, -1), "initial": 0.0, "on_policy": False},
     "dqn": {"rewards": (1, -1), "on_policy": False, "opponent": "random"},
     "maskable_ppo": {"rewards": (1, -1)},
@@ -39,14 +39,12 @@ TOLD: dict[str, Any] = {  # what the diagnosis is told about each learner
 
 @dataclass
 class Args:
-    share: float = 1.0
-    """The fraction of the seeds to run, from 0 to 1."""
     folder: Path = Path("results/test_budgets")
     """The folder where the table is saved, again after each row."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Tests all learners and returns a row for each learner and bug, with the number of seeds that pass."""
+    """Trains and tests all learners, and returns the table."""
     args.folder.mkdir(parents=True, exist_ok=True)
     correct = [{"learner": learner} | NO_BUG for learner in MOVES]
     with_bug = BUGS[BUGS["learner"].isin(MOVES)].to_dict("records")
@@ -54,7 +52,7 @@ def main(args: Args) -> pd.DataFrame:
     for row in tqdm(correct + with_bug, disable=None):
         learner, bug = row["learner"], row["bug"]
         n_correct, n_bug = SEEDS[learner]
-        n_seeds = max(1, round(args.share * (n_bug if bug else n_correct)))
+        n_seeds = n_bug if bug else n_correct
         results = [train_and_test(learner, (row["text"], row["replacement"]), seed) for seed in range(n_seeds)]
         seconds, by_moves, by_values = zip(*results, strict=True)
         counts = {"seeds": n_seeds, "pass_by_moves": sum(by_moves), "pass_by_values": sum(by_values)}
@@ -66,7 +64,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def train_and_test(learner: str, replacement: tuple[str, str], seed: int) -> tuple[float, bool, bool]:
-    """Trains a learner, with a text of its file replaced, and tests it.
+    """Trains a learner and tests it. ``replacement`` is the text that a bug replaces, and the text instead of it.
 
     Returns:
         The processor time of the training in seconds, whether the learner passes by its moves alone, and whether
@@ -75,19 +73,17 @@ def train_and_test(learner: str, replacement: tuple[str, str], seed: int) -> tup
     start = time.process_time()
     trained = load(learner, replacement)(RULES, MOVES[learner], seed=seed)
     seconds = time.process_time() - start
-    if learner == "maskable_ppo":  # it has values of positions, and a network of its own for the moves
-        actions, values = trained
-        player = TabularPolicy(RULES, np.eye(RULES.n_actions)[actions])
-    else:
-        values = trained
-        player = policies.greedy(RULES, values)
-    return seconds, passes(learner, player), passes(learner, (player, values))
+    player, values = player_and_values(learner, RULES, trained)
+    return seconds, passes(player, FACTS[learner]), passes((player, values), FACTS[learner])
 
 
-def passes(learner: str, trained: Any) -> bool:
-    """Returns whether a trained player, or a pair of a player and its values, passes the test."""
+def passes(trained: Any, facts: dict[str, Any]) -> bool:
+    """Returns whether a player, or a pair of a player and its values, passes the test.
+
+    ``facts`` are arguments of the test that describe the training.
+    """
     try:
-        assert_learns(lambda _: trained, rules=RULES, seeds=1, **TOLD[learner])
+        assert_learns(lambda _: trained, rules=RULES, seeds=1, **facts)
     except AssertionError:
         return False
     return True

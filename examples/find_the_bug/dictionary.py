@@ -9,7 +9,7 @@ from nim_env import policies
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
-    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
+    """Trains by self-play for a number of moves. Returns Q-values, float64 of shape (n_positions, n_actions)."""
     generator = random.Random(seed)
     q = {}  # maps (heap sizes, move) to a value
 

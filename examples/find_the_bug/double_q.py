@@ -11,7 +11,7 @@ from nim_env import NimEnv
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0, opponent=None):
-    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves. Returns the Q-values, float64 of shape (n_positions, n_actions)."""
     env = NimEnv(**asdict(rules), opponent=opponent, random_start=True, observation="index")
     sign = -1 if opponent is None else 1  # in self-play the next value is the other player's
     generator = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from torch import nn
 
 
 def train(rules, moves, learning_rate=2e-3, discount=1.0, exploration=0.3, seed=0, opponent="random"):
-    """Trains for a number of moves; returns the learner's Q-values, float32 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves. Returns the Q-values, float32 of shape (n_positions, n_actions)."""
     options = {"random_start": True, "observation": "index", "autoreset_mode": "SameStep", **asdict(rules)}
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=32, opponent=opponent, **options)
     torch.manual_seed(seed)

@@ -29,11 +29,10 @@ class EntropySchedule(BaseCallback):
 
 
 def train(rules, moves, seed=0):
-    """Trains for a number of the learner's moves.
+    """Trains by self-play for a number of moves.
 
-    Returns:
-        The greedy action in each position, int64, and the value of each position, float64, both of shape
-        (n_positions,).
+    Returns the actor's best action in each position, int64 of shape (n_positions,), and the critic's value of each
+    position, float64 of shape (n_positions,).
     """
     env_options = {"random_start": True, "observation": "one_hot", "autoreset_mode": "SameStep"}
     env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=64, **env_options, **asdict(rules)))

@@ -13,7 +13,7 @@ import numpy as np
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
-    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
+    """Trains by self-play for a number of moves. Returns Q-values, float64 of shape (n_positions, n_actions)."""
     options = {"random_start": True, "observation": "index", "max_episode_steps": 3, **asdict(rules)}
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=16, opponent=None, **options)
     generator = np.random.default_rng(seed)

@@ -13,13 +13,17 @@ from nim_env import NimEnv
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0, opponent=None, steps=1):
-    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves. Returns the Q-values, float64 of shape (n_positions, n_actions)."""
     env = NimEnv(**asdict(rules), opponent=opponent, random_start=True, observation="index")
     generator = np.random.default_rng(seed)
     q_values = np.zeros((rules.n_positions, rules.n_actions))
 
     def learn(turns, reward):
-        """Updates the values of one player's turns, given from last to first, with the player's final reward."""
+        """Updates the values of one player's turns after a game.
+
+        ``turns`` are pairs of a position and an action, from the last to the first. ``reward`` is the player's
+        reward at the end of the game.
+        """
         for i, pair in enumerate(turns):
             target = discount**i * reward
             if i >= steps:

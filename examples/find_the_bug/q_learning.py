@@ -13,7 +13,7 @@ import pettingzoo
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
-    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
+    """Trains by self-play for a number of moves. Returns Q-values, float64 of shape (n_positions, n_actions)."""
     env = pettingzoo.make("aec", "nim-v0", random_start=True, observation="index", **asdict(rules))
     generator = np.random.default_rng(seed)
     q_values = np.zeros((rules.n_positions, rules.n_actions))

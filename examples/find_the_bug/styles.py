@@ -1,13 +1,16 @@
-"""Measures the diagnosis on learners in many styles: how often it accuses a correct one, and which bugs it names.
+"""Measures nim_env.evaluation.diagnose on learners in many styles: does it accuse correct ones, and name bugs?
 
-A style in styles.csv replaces texts of a tabular learner of this folder and leaves it correct. It has other
-rewards, initial values, exploration or step sizes, learns on-policy, or plays only one side of the game. Each is
-also combined with every bug of bugs.csv whose text it keeps.
+A style is a correct variant of a learner with a table. It has other rewards, initial values, exploration or step
+sizes, learns on-policy, or plays only one side of the game. Each row of styles.csv replaces a text in a learner's
+file, and a style has one row or several. It is trained without a bug, and with every bug of bugs.csv that can
+still be built in.
 
-The learners train on the boards and with the settings of matrix.py, and are judged in two modes. In the mode "not
-told" the diagnosis knows only the opponent and the discount. In the mode "told" it also knows the rewards, the
-initial value and whether the learner is on-policy. The script saves the counts and prints a summary of each mode.
-docs/experiments/diagnosis.md discusses the results. All this takes 11 minutes on two cores.
+The learners train on boards and with settings drawn at random. They are diagnosed in two modes. In the mode "not
+told", the diagnosis knows the opponent and the discount. In the mode "told", it also knows the rewards, the
+initial value and whether the learner is on-policy.
+
+The script saves a table with a row of counts for each style, bug, mode and share of the moves, and prints a
+summary of each mode. docs/experiments/diagnosis.md discusses the results. It takes 11 minutes on two cores.
 
     cd examples
     python -m find_the_bug.styles
@@ -44,7 +47,7 @@ class Args:
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains and judges all learners, and returns a row for each diagnosis."""
+    """Trains and diagnoses all learners, saves the counts, and returns a row for each diagnosis."""
     table = runs.run_all(tasks(args), args.n_jobs)
     counts = count(table)
     args.folder.mkdir(parents=True, exist_ok=True)
@@ -62,10 +65,10 @@ def tasks(args: Args) -> Iterator[tuple[Style, dict[str, str], int]]:
 
 
 def all_styles() -> list[Style]:
-    """Returns the styles of styles.csv, in which a style has a row for each text that it replaces."""
+    """Reads the styles from styles.csv, in which a style has a row for each text that it replaces."""
     styles = []
     for (learner, name), rows in STYLES.groupby(["learner", "style"], sort=False):
-        first = rows.iloc[0]  # which has all columns; the others have only a text and its replacement
+        first = rows.iloc[0]  # the other rows of a style have only a text and its replacement
         style = Style(
             learner,
             name,
@@ -73,25 +76,25 @@ def all_styles() -> list[Style]:
             replacements=tuple(zip(rows["text"], rows["replacement"], strict=True)),
             opponent=first["opponent"],
             discount=first["discount"],
-            options=options_of(first),
+            facts=facts_of(first),
         )
         styles.append(style)
     return styles
 
 
-def options_of(row: pd.Series) -> dict[str, Any]:
-    """Returns what a user who knows the style would tell the diagnosis. An empty initial value is left out."""
+def facts_of(row: pd.Series) -> dict[str, Any]:
+    """Returns what the diagnosis is told about a style in the mode "told". ``row`` is the style's first row."""
     rewards = tuple(float(reward) for reward in row["rewards"].split(" / "))
-    options: dict[str, Any] = {"on_policy": row["on_policy"] == "yes", "rewards": rewards}
-    if row["initial"]:
-        options["initial"] = float(row["initial"])
-    return options
+    facts: dict[str, Any] = {"on_policy": row["on_policy"] == "yes", "rewards": rewards}
+    if row["initial"]:  # empty if the initial values differ
+        facts["initial"] = float(row["initial"])
+    return facts
 
 
 def bugs_in_styles(styles: list[Style]) -> list[tuple[Style, dict[str, str]]]:
-    """Returns all pairs of a style and a bug of its learner whose text the style keeps.
+    """Returns all pairs of a style and a bug that can be built into it, because it still has the bug's text.
 
-    The bug "discount" is left out, because it is in what the diagnosis is told and not in the learner.
+    The bug "discount" is left out, because another discount is not a bug if the diagnosis is told about it.
     """
     return [
         (style, bug)
@@ -103,12 +106,12 @@ def bugs_in_styles(styles: list[Style]) -> list[tuple[Style, dict[str, str]]]:
 
 
 def count(table: pd.DataFrame) -> pd.DataFrame:
-    """Adds up the diagnoses of each style and bug after each share of the moves, in each mode."""
+    """Sums the columns COUNTS of the diagnoses for each style, bug, mode and share of the moves."""
     return table.groupby(KEYS, sort=False)[COUNTS].sum().reset_index()
 
 
 def summary(counts: pd.DataFrame) -> list[str]:
-    """Returns a summary of each mode, in which bugs are counted after all moves."""
+    """Summarizes each mode in lines of text. Learners with a bug count only after all moves."""
     lines = []
     for mode, of_mode in counts.groupby("mode", sort=False):
         correct = of_mode[of_mode["bug"] == ""]

@@ -1,21 +1,27 @@
-"""Checks a certificate that a digit network plays Nim perfectly, misère or normal, on every board.
+"""Checks certificates that a digit network (network.py) plays Nim perfectly on every board.
 
 This is the part of the proof that must be trusted. It shares no code with the search (prove.py), and it computes
 in Arb's ball arithmetic (python-flint), in which every result encloses the exact one. docs/experiments/proof.md
-explains why the conditions that it checks are sufficient. The check assumes that PyTorch computes linear layers in
-single precision, in any order of summation, with or without fused operations and denormal numbers, that its tanh
-is accurate to within 2**-21, and that heap sizes have 64 bits.
+explains why the conditions that it checks are sufficient.
 
-A certificate is an npz file with these arrays: "misere", the weights under their names in the network's
-state_dict, the "boxes" of recurrent states (lower and upper ends), and for each box a state of the automaton in
-"states" and a number in "groups". If the file also has the weights of a policy (distill.py), the policy's play
-without lookahead is checked too. The script prints a line for each certificate that it accepts, and stops at the
-first that it refuses.
+The check assumes that PyTorch computes linear layers in single precision, that its tanh is accurate to within
+2**-21, and that heap sizes have 64 bits. The order of summation, fused operations and denormal numbers do not
+matter.
+
+A certificate is an npz file with these arrays:
+
+- "misere", whether the network plays misère or normal play,
+- the weights of the network, under their names in its state_dict,
+- "boxes", the lower and upper ends of boxes of recurrent states, of shape (n_boxes, 2, hidden_size),
+- "states", the state of the automaton that each box belongs to,
+- "groups", a number for each box. The features of the boxes with the same state and number are checked together.
+
+If the weights include those of a policy (distill.py), the policy's play without lookahead is checked too. The
+script prints a line for each certificate that it accepts, and stops at the first that it refuses. All
+certificates of this folder take about a minute.
 
     cd examples
     python -m learn_the_rule.check learn_the_rule/certificates/*.npz
-    python -m learn_the_rule.check results/certificates/learn_the_rule.npz \
-        --network results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,proof]"
 """
@@ -31,7 +37,8 @@ import numpy as np
 import tyro
 from flint import arb
 
-NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # next after a 0, a 1
+NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
+"""The automaton of Bouton's rule: for each state, the next states after a 0 and after a 1."""
 LARGEST = 2.0**40  # with larger numbers, a sum of products could overflow in single precision
 UNIT_ROUNDOFF = 2.0**-24
 TANH_ERROR = 2.0**-20  # twice the assumed error; the rest covers underflow before the tanh
@@ -41,9 +48,7 @@ MARGIN = 2.0**-19  # the last tanh and underflow cannot change the sign of large
 @dataclass
 class Args:
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Certificates written by prove.py."""
-    network: Path | None = None
-    """A network saved by train.py or distill.py. If it is given, the certificates must belong to this network."""
+    """Certificates saved by prove.py."""
 
 
 def main(args: Args) -> None:
@@ -51,7 +56,7 @@ def main(args: Args) -> None:
     if not args.certificates:
         raise ValueError("no certificates given; name one or more files written by prove.py")
     for path in args.certificates:
-        certificate = read(path, args.network)
+        certificate = read(path)
         try:
             margin = check(certificate)
         except ValueError as error:
@@ -62,48 +67,35 @@ def main(args: Args) -> None:
         print(f"{path}: accepted, {play} on every board, margin {rounded:.3f}")
 
 
-def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
-    """Reads the arrays of a certificate. Raises ValueError if it is damaged or does not belong to the network."""
+def read(path: Path) -> dict[str, np.ndarray]:
+    """Reads a certificate and returns its arrays by name. Raises ValueError if the file is damaged."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            certificate = dict(arrays)
+            return dict(arrays)
     except Exception as error:  # NumPy, zipfile and zlib raise many types of errors
         raise ValueError(f"{path} is damaged: {error}") from error
-    if network is not None:
-        import torch  # imported here because checking without a network does not need PyTorch
-
-        saved = torch.load(network, weights_only=True)
-        if saved["misere"] != certificate.get("misere") or saved["max_take"] is not None:
-            raise ValueError(f"{path} is for other rules than {network}")
-        weights = set(certificate) - {"misere", "boxes", "states", "groups"}
-        if set(saved["weights"]) != weights:
-            raise ValueError(f"{path} does not belong to {network}, whose weights have other names")
-        for name, weight in saved["weights"].items():
-            if not np.array_equal(weight, certificate[name]):
-                raise ValueError(f"{path} does not belong to {network}, whose {name} is different")
-    return certificate
 
 
 def check(certificate: dict[str, np.ndarray]) -> float:
-    """Checks all conditions of the proof.
+    """Checks all conditions of the proof for the arrays of a certificate, as :func:`read` returns them.
 
     Returns:
-        The margin: the smallest distance of a value (before the last tanh) or of a score from the wrong sign.
+        The margin: the smallest distance from the wrong sign, over all scores and all values before the last tanh.
 
     Raises:
-        ValueError: A condition fails. The network may be wrong, or the boxes may be too large.
+        ValueError: If a condition fails. The network may be wrong, or the boxes may be too large.
     """
     check_arrays(certificate)
     misere, states, boxes = (certificate[name].tolist() for name in ("misere", "states", "boxes"))
     balls = [[arb(low).union(arb(high)) for low, high in zip(*box, strict=True)] for box in boxes]
 
     # 1. The recurrent state of a digit lies in a box of the automaton's state, for any number of heaps.
-    own = {state: [box for box, label in zip(boxes, states, strict=True) if label == state] for state in NEXT}
-    if not lies_in_one(own["none"], [arb(x) for x in certificate["initial_state"].tolist()]):
+    boxes_of = {state: [box for box, label in zip(boxes, states, strict=True) if label == state] for state in NEXT}
+    if not lies_in_one(boxes_of["none"], [arb(x) for x in certificate["initial_state"].tolist()]):
         raise ValueError("the initial state lies in no box of the state none")
     for number, (state, ball) in enumerate(zip(states, balls, strict=True)):
         for bit, after in enumerate(NEXT[state]):
-            if not lies_in_one(own[after], tanh(linear(certificate, f"transitions.{bit}", ball))):
+            if not lies_in_one(boxes_of[after], tanh(linear(certificate, f"transitions.{bit}", ball))):
                 raise ValueError(f"the image of box {number} ({state}) after a {bit} lies in no box of {after}")
 
     # 2. The features of all digits of a state and group lie in a hull: one for higher digits, one for the lowest.
@@ -140,9 +132,20 @@ def check(certificate: dict[str, np.ndarray]) -> float:
 
 
 def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str, int], list[arb]], ...]) -> float:
-    """Checks that the scores of winning moves are positive and all other scores negative; returns the margin.
+    """Checks that the scores of winning moves are positive, and the scores of all other moves negative.
 
     In normal play, a move wins if and only if it changes all odd digits and no others (Bouton 1901).
+
+    Args:
+        certificate: The arrays of a certificate.
+        hulls: The boxes that contain the features of the higher digits and of the lowest digit, in this order, by
+            the state of the automaton and the group.
+
+    Returns:
+        The margin: the smallest distance of a score from the wrong sign.
+
+    Raises:
+        ValueError: If a condition fails.
     """
     if certificate["misere"]:
         raise ValueError("the policy plays misère, but the proof of a policy is for normal play only")
@@ -195,7 +198,8 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     for name in forms | certificate:
         array = np.asarray(certificate.get(name))  # NumPy reads a member of the file that is not an array as bytes
         if (str(array.dtype), array.shape) != forms.get(name):
-            raise ValueError(f"damaged: {name} has dtype {array.dtype} and shape {array.shape}")
+            form = f"dtype {array.dtype} and shape {array.shape}"
+            raise ValueError(f"damaged: the array {name} is missing, unknown or of a wrong form ({form})")
         if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
             raise ValueError(f"overflow: {name} holds a number larger than 2**40 or one that is not finite")
     if unknown := set(certificate["states"].tolist()) - set(NEXT):
@@ -203,16 +207,16 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
 
 
 def lies_in_one(boxes: list[list[list[float]]], point: list[arb]) -> bool:
-    """Returns whether a ball is certain to lie in one of the boxes."""
+    """Returns whether one of the boxes is certain to contain a point, given a ball for each of its coordinates."""
     return any(all(low <= x <= high for low, x, high in zip(box[0], point, box[1], strict=True)) for box in boxes)
 
 
 def linear(certificate: dict[str, np.ndarray], name: str, inputs: list[arb]) -> list[arb]:
-    """Returns balls that enclose the outputs of a linear layer, both exact and in single precision.
+    """Returns balls that enclose the outputs of a linear layer, both the exact ones and those in single precision.
 
-    In any order of summation, a computed sum of n terms that may be products differs from the exact sum by at most
-    n u / (1 - n u), here bounded by 2 n u, times the sum of the absolute values (Higham 2002, "Accuracy and
-    Stability of Numerical Algorithms").
+    A computed sum of n terms, which may be products, differs from the exact sum by at most n u / (1 - n u) times
+    the sum of the absolute values, in any order of summation (Higham 2002, "Accuracy and Stability of Numerical
+    Algorithms"). Here u is the unit roundoff, and the factor is bounded by 2 n u.
     """
     weights, biases = (certificate[f"{name}.{part}"].tolist() for part in ("weight", "bias"))
     outputs = []
@@ -224,7 +228,8 @@ def linear(certificate: dict[str, np.ndarray], name: str, inputs: list[arb]) -> 
 
 
 def tanh(inputs: list[arb]) -> list[arb]:
-    """Returns balls that enclose tanh, which is increasing, both exact and in single precision."""
+    """Returns balls that enclose tanh of the inputs, both the exact one and the one in single precision."""
+    # tanh is increasing
     return [x.lower().tanh().union(x.upper().tanh()) + arb(0, TANH_ERROR) for x in inputs]
 
 

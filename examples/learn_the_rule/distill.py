@@ -1,16 +1,20 @@
-"""Trains a policy network for Nim that chooses a move without looking one ply ahead, on boards of any size.
+"""Trains a policy for Nim that chooses a move without looking one ply ahead, on boards of any size.
 
-The network of train.py gets a second head, which scores the moves (PolicyValueNetwork in network.py). On positions
-of small boards, this head learns to give positive scores to the moves that win according to the value network and
-negative scores to all others (policy distillation, Rusu et al. 2015, arXiv:1511.06295). Its inputs, the features
-of the digits, are slightly different on other boards. Therefore it is trained to be right for all features within
-a radius (interval bound propagation, Gowal et al. 2018, arXiv:1810.12715). In normal play, prove.py and check.py
-can then prove that the policy is perfect on every board.
+A network that was trained by train.py gets a second head, which scores the moves (PolicyValueNetwork in
+network.py). The head is trained on positions of small boards. It learns to give positive scores to the moves that
+win by the network's own values, and negative scores to all other moves (policy distillation, Rusu et al. 2015,
+arXiv:1511.06295).
+
+The inputs of the head are the features of the digits, which differ slightly on larger boards. So the head is
+trained to be right for all features within a radius (interval bound propagation, Gowal et al. 2018,
+arXiv:1810.12715). In normal play, prove.py can then prove that the policy is perfect on every board.
 
     cd examples
     python -m learn_the_rule.train --seed 1
     python -m learn_the_rule.distill results/learn_the_rule/network.pt
     python -m learn_the_rule.prove results/learn_the_rule/policy.pt
+
+It takes about a minute.
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -29,7 +33,14 @@ from tqdm import trange
 
 from nim_env import NimRules
 
-from .network import PolicyValueNetwork, action_values, add_changes, load_provable, pool_moves, save_network
+from learn_the_rule.network import (
+    PolicyValueNetwork,
+    action_values,
+    add_changes,
+    load_provable,
+    pool_moves,
+    save_network,
+)
 
 N_HEAPS = 5  # the number of heaps of the largest training board
 MAX_HEAP = 7  # the number of objects in each heap
@@ -63,10 +74,10 @@ def main(args: Args) -> PolicyValueNetwork:
 
 
 def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
-    """Trains the policy head, in place, to score winning moves above 0 and all other moves below 0.
+    """Trains the policy head of a network, in place, to score winning moves above 0 and all other moves below 0.
 
-    A move wins if the network's own values say so. The loss is computed from the worst scores within their bounds
-    (Gowal et al. 2018, arXiv:1810.12715, section 3).
+    Whether a move wins is determined by the network's own values. The loss is computed from the bounds of the
+    scores: the lower bound for winning moves, and the upper bound for all others.
     """
     generator = np.random.default_rng(args.seed)
     head = [*network.move_layers.parameters(), *network.score_layers.parameters()]
@@ -75,15 +86,15 @@ def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
     network.eval()
     for update in trange(1, args.updates + 1, desc="updates", disable=None):
         radius = args.radius * min(1, 2 * update / args.updates)
-        right, wrong = [], []  # the worst score of each move, positive if it has the right sign
+        winning, losing = [], []  # the bounds of the scores, positive if they have the right sign
         for rules in boards:
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=BATCH_SIZE))
             mask = rules.action_mask(heaps)
             is_winning = torch.from_numpy(action_values(network, rules, heaps, mask) > 0)
             low, high = score_bounds(network, rules, torch.from_numpy(heaps), radius)
-            right.append(low[is_winning])
-            wrong.append(-high[torch.from_numpy(mask > 0) & ~is_winning])
-        loss = sum(nn.functional.softplus(-torch.cat(worst)).mean() for worst in (right, wrong))
+            winning.append(low[is_winning])
+            losing.append(-high[torch.from_numpy(mask > 0) & ~is_winning])
+        loss = sum(nn.functional.softplus(-torch.cat(bounds)).mean() for bounds in (winning, losing))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -92,7 +103,10 @@ def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
 def score_bounds(
     network: PolicyValueNetwork, rules: NimRules, heaps: torch.Tensor, radius: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns bounds of the scores, ``(n, n_actions)`` each, for features that change by up to the radius."""
+    """Bounds the scores of all moves if each feature of a digit changes by up to ``radius``.
+
+    Returns the lower and the upper bounds for positions ``heaps``, float32 of shape ``(n, n_actions)``.
+    """
     with torch.no_grad():
         features, rows = network.read_digits(heaps)
     inputs = add_changes(features)
@@ -103,7 +117,10 @@ def score_bounds(
 
 
 def propagate(layers: nn.Sequential, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Propagates interval bounds through linear layers and tanh (Gowal et al. 2018, section 3)."""
+    """Bounds the outputs of layers, which are linear or tanh, for inputs between ``low`` and ``high``.
+
+    Returns the lower and the upper bounds (Gowal et al. 2018, section 3).
+    """
     for layer in layers:
         if isinstance(layer, nn.Linear):
             center, radius = layer((low + high) / 2), (high - low) / 2 @ layer.weight.abs().T

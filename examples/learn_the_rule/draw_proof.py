@@ -1,6 +1,6 @@
-"""Draws the automaton of the rule, and the boxes of recurrent states that prove.py finds for a network.
+"""Draws the automaton of the proof, and the boxes of recurrent states that prove.py finds for a network.
 
-docs/experiments/proof.md explains the picture.
+docs/experiments/proof.md explains the picture. It takes a few seconds.
 
     cd examples
     python -m learn_the_rule.draw_proof results/learn_the_rule/network.pt
@@ -20,13 +20,14 @@ import numpy as np
 import tyro
 from scipy.spatial import ConvexHull
 
-from .network import DigitNetwork, load_provable
-from .prove import AUTOMATON, Boxes, Proof, affine, nearest_boxes, prove, sample_states
 from common import COLORS, save_figure
+from learn_the_rule.network import DigitNetwork, load_provable
+from learn_the_rule.prove import AUTOMATON, Boxes, Proof, image, nearest_boxes, prove, sample_states
 
 STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
 ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
-ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and after a 1
+ARROW_AFTER_0 = ARROW | {"linestyle": ":"}
+ARROW_AFTER_1 = ARROW | {"linestyle": "-"}
 LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 
@@ -38,13 +39,16 @@ class Args:
 
 
 def main(args: Args) -> None:
-    """Tries to prove the network and draws what the search found."""
+    """Searches for a proof of the network and saves the picture of what was found."""
     network, misere = load_provable(args.network)
     save_figure(draw(network, misere, prove(network, misere)), args.picture)
 
 
 def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
-    """Draws the automaton, and the boxes and their images in the plane of the first two principal components."""
+    """Draws the automaton on the left, and the recurrent states and boxes of a network on the right.
+
+    The recurrent states are projected onto the plane of their first two principal components.
+    """
     figure, (left, right) = plt.subplots(1, 2, layout="constrained", width_ratios=(2, 3))
     draw_automaton(left)
     points, states = sample_states(network, n_sequences=300)
@@ -63,29 +67,38 @@ def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
     right.margins(0.15)
     if proof.certificate is not None:
         boxes = Boxes(proof.certificate["states"], *np.moveaxis(proof.certificate["boxes"], 1, 0))
-        draw_boxes(right, network, boxes, project)
+        draw_boxes(right, boxes, network, project)
+        lines = [
+            plt.Line2D([], [], color=arrow["color"], linestyle=arrow["linestyle"], label=label)
+            for arrow, label in ((ARROW_AFTER_0, "after a 0, if into another box"), (ARROW_AFTER_1, "after a 1"))
+        ]
+        figure.legend(handles=lines, loc="outside lower right", ncols=2)
     verdict = "Not proven" if proof.margin is None else "Proven for every board"
     figure.suptitle(f"{verdict}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
     return figure
 
 
 def draw_automaton(axis: plt.Axes) -> None:
-    """Draws the three states. A 0 keeps the state, and a 1 leads to another state."""
+    """Draws the three states of the automaton and the arrows between them."""
     places = {"none": (0, 0), "even": (0, 1), "odd": (1, 1)}
     for state, place in places.items():
         color = STATE_COLORS[state]
         axis.plot(*place, "o", markersize=36, color=color + "40", markeredgecolor=color)
         axis.annotate(state, place, (0, 0), **LABEL, ha="center", va="center")
-        loop = ARROWS[0] | {"connectionstyle": "arc3,rad=-2", "shrinkA": 0, "shrinkB": 0}
+        # a 0 keeps the state
+        loop = ARROW_AFTER_0 | {"connectionstyle": "arc3,rad=-2", "shrinkA": 0, "shrinkB": 0}
         axis.annotate("", np.add(place, (0.1, 0.15)), np.add(place, (-0.1, 0.15)), arrowprops=loop)
         target = places[AUTOMATON[state][1]]
-        axis.annotate("", target, place, arrowprops=ARROWS[1] | {"shrinkA": 20, "shrinkB": 20})
+        axis.annotate("", target, place, arrowprops=ARROW_AFTER_1 | {"shrinkA": 20, "shrinkB": 20})
     axis.set(title="The automaton", xlim=(-0.4, 1.4), ylim=(-0.3, 1.5))
     axis.axis("off")
 
 
-def draw_boxes(axis: plt.Axes, network: DigitNetwork, boxes: Boxes, project: Callable) -> None:
-    """Draws the boxes and, for each bit, an arrow from each box to the box of its image if that is another box."""
+def draw_boxes(axis: plt.Axes, boxes: Boxes, network: DigitNetwork, project: Callable) -> None:
+    """Draws boxes, and for each bit an arrow from each box to the box into which the network maps it.
+
+    There is no arrow from a box to itself. ``project`` maps points ``(n, hidden_size)`` to the plane, ``(n, 2)``.
+    """
     hidden_size = boxes.low.shape[1]
     corners = np.stack(np.meshgrid(*[[0, 1]] * hidden_size), axis=-1).reshape(-1, hidden_size)
     for state, low, high in zip(*boxes, strict=True):
@@ -94,12 +107,10 @@ def draw_boxes(axis: plt.Axes, network: DigitNetwork, boxes: Boxes, project: Cal
         outline = ends[ConvexHull(ends).vertices]
         axis.fill(*outline.T, facecolor=STATE_COLORS[state] + "40", edgecolor=STATE_COLORS[state])
     centers = project((boxes.low + boxes.high) / 2)
-    for bit, arrow in enumerate(ARROWS):
-        targets, _ = nearest_boxes(boxes, bit, *affine(network.transitions[bit], boxes.low, boxes.high))
+    for bit, arrow in enumerate((ARROW_AFTER_0, ARROW_AFTER_1)):
+        targets, _ = nearest_boxes(boxes, bit, *image(network.transitions[bit], boxes.low, boxes.high))
         for box in np.flatnonzero(targets != np.arange(len(targets))):
             axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
-    lines = [plt.Line2D([], [], color=COLORS["ink"], linestyle=arrow["linestyle"]) for arrow in ARROWS]
-    axis.figure.legend(lines, ["after a 0, if into another box", "after a 1"], loc="outside lower right", ncols=2)
 
 
 if __name__ == "__main__":

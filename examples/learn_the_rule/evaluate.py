@@ -5,13 +5,13 @@
     python -m learn_the_rule.evaluate "random play=random" "mine=my_player.py:choose"
 
 A player is anything that play.py accepts as an opponent, optionally after a label and "=". An agent or a model can
-only play the board that it was trained on, so give one file for each board. A function is called once for each
-position.
+only play the board that it was trained on, so give one file for each board.
 
-The script prints and saves a table of metrics, and draws the expert mastery of each player on each board. In
-normal play it adds the published metrics of AlphaZero (Zhou and Riis 2026, Machine Learning 115:54,
-arXiv:2205.12787). They are taken from the last rows of the authors' logs
-(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data).
+The script prints and saves a table of metrics, and draws the expert mastery of each player on each board. For
+normal play without a limit on a move, it adds the published metrics of AlphaZero (Zhou and Riis 2026, Machine
+Learning 115:54, arXiv:2205.12787). They are the last rows of the authors' logs
+(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data). A network takes about a
+minute. A function is called for each of 645,119 positions of the largest board.
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from command_line import load_player, run
+from command_line import run
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -29,9 +29,9 @@ import seaborn as sns
 import tyro
 
 from nim_env import NimRules, evaluation
-from nim_env.rendering.appearance import COLORS
 
-from common import percent, save_figure
+from common import COLORS, percent, save_figure
+from saved_players import load_player
 
 BOARDS = {"-".join(map(str, heaps)): heaps for heaps in (range(1, 2 * n, 2) for n in (5, 6, 7))}
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2026)"
@@ -71,7 +71,10 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def evaluate_player(name: str, args: Args) -> list[dict[str, Any]]:
-    """Returns a row for each board that a player can play; raises ValueError if it cannot play any of them."""
+    """Returns the metrics of a player on each board that it can play.
+
+    Raises ValueError if it cannot play any of them.
+    """
     label, _, name = name.rpartition("=")
     rows = []
     for board, heaps in BOARDS.items():
@@ -89,7 +92,7 @@ def evaluate_player(name: str, args: Args) -> list[dict[str, Any]]:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Draws expert mastery on each board, with a bar for each player."""
+    """Draws the expert mastery of each player as a bar, with a panel for each board."""
     table = table.assign(player=table["player"].map(lambda player: textwrap.fill(player, 24)))
     means = table.groupby("player")["expert"].mean().sort_values(ascending=False)
     height = 1 + 0.4 * len(means)

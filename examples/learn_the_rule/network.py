@@ -1,10 +1,11 @@
 """The digit network, which values Nim positions of any size, its policy head, and the players that use them.
 
 A recurrent cell scans the heaps once for each binary digit of their sizes, with the same weights for each digit.
-The digit's bit in a heap selects one of two transitions. A small network maps the final state of each digit to
-features, and a second one maps the maximum of the features over the digits to the value. The binary digits, the
-shared weights, the maximum over the digits, and a flag for the lowest digit are built in; everything else is
-learned.
+In each heap, the digit's bit selects one of two transitions. A small network maps the final state of each digit to
+features, and a second one maps the maximum of the features over the digits to the value.
+
+Four things are built in: the binary digits, the shared weights, the maximum over the digits, and a flag for the
+lowest digit. Everything else is learned.
 
 Source: second-order recurrent networks, Giles et al. (1992, Neural Computation 4(3), p. 393).
 
@@ -47,16 +48,20 @@ class DigitNetwork(nn.Module):
         self.value_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
     def forward(self, heaps: torch.Tensor) -> torch.Tensor:
-        """Values heaps, int64 ``(n, n_heaps)``, for the player to move; returns -1 to 1, float32 ``(n,)``."""
+        """Values positions, int64 of shape ``(n, n_heaps)``, for the player to move.
+
+        Returns numbers between -1 and 1, float32 of shape ``(n,)``.
+        """
         features, rows = self.read_digits(heaps)
         return torch.tanh(self.value_layers(features[rows].amax(dim=1))).squeeze(-1)
 
     def read_digits(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Computes the features of the digits of positions, only once for digits that are equal.
+        """Computes the features of the digits of positions, ``(n, n_heaps)``. Equal digits are computed only once.
 
         Returns:
-            The features of all different digits, float32 of shape ``(n_different, n_features)``, and the row of
-            each position's digits in them, int64 of shape ``(n, n_digits)``. The highest digit is a leading zero.
+            The features of all different digits, float32 of shape ``(n_different, n_features)``. Then, for each
+            position and digit, the row of its features, int64 of shape ``(n, n_digits)``. The digits are in rising
+            order, and the highest is a leading zero.
         """
         # at least one leading zero without a flag; more of them would change nothing
         n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
@@ -73,7 +78,10 @@ class DigitNetwork(nn.Module):
         return features, rows.unflatten(0, (len(heaps), n_digits))
 
     def scan(self, bits: torch.Tensor) -> torch.Tensor:
-        """Scans a digit's bits, 0 or 1, ``(n, n_heaps)``; returns the states at the end, ``(n, hidden_size)``."""
+        """Scans ``n`` digits. ``bits`` has the bit of each digit in each heap, int64 of shape ``(n, n_heaps)``.
+
+        Returns the recurrent states after the last heap, float32 of shape ``(n, hidden_size)``.
+        """
         state = self.initial_state.expand(len(bits), -1)
         for bit in bits.unsqueeze(-1).unbind(1):
             state = torch.tanh(torch.where(bit > 0, self.transitions[1](state), self.transitions[0](state)))
@@ -83,11 +91,14 @@ class DigitNetwork(nn.Module):
 
 
 class PolicyValueNetwork(DigitNetwork):
-    """The digit network with a second head, which scores the moves and is trained by distill.py.
+    """The digit network with a second head, which scores the moves. distill.py trains it.
 
-    For each digit, a small network reads the digit's features, which it shares with the value, and the digit's
-    bits in the moved heap before and after the move. A second network maps the maximum over the digits to the
-    score.
+    For each digit, a small network reads the features that the value is computed from, and the digit's bits in the
+    moved heap before and after the move. A second network maps the maximum over the digits to the score.
+
+    Args:
+        n_move_features: The number of outputs of the first small network.
+        options: Arguments of DigitNetwork.
     """
 
     def __init__(self, n_move_features: int = 32, **options: int) -> None:
@@ -98,24 +109,38 @@ class PolicyValueNetwork(DigitNetwork):
         self.score_layers = nn.Sequential(nn.Linear(m, m), nn.Tanh(), nn.Linear(m, 1))
 
     def scores(self, rules: NimRules, heaps: torch.Tensor) -> torch.Tensor:
-        """Returns the scores of all actions, float32 ``(n, n_actions)``; ignore the entries of illegal actions."""
+        """Scores all actions in positions, int64 of shape ``(n, n_heaps)``.
+
+        Returns float32 of shape ``(n, n_actions)``. The scores of illegal actions have no meaning.
+        """
         features, rows = self.read_digits(heaps)
         largest = pool_moves(self.move_layers(add_changes(features)), rows, rules, heaps)
         return self.score_layers(largest).squeeze(-1)
 
 
 def add_changes(features: torch.Tensor) -> torch.Tensor:
-    """Returns the features of digits, ``(n, n_features)``, with each pair of bits, ``(n, 4, n_features + 2)``."""
+    """Appends the bits before and after a move, which form one of four pairs, to the features of digits.
+
+    Takes features of shape ``(n, n_features)``, and returns all four combinations for each digit, of shape
+    ``(n, 4, n_features + 2)``.
+    """
     changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     pairs = features[:, None].expand(-1, 4, -1), changes.expand(len(features), -1, -1)
     return torch.cat(pairs, dim=-1)
 
 
 def pool_moves(features: torch.Tensor, rows: torch.Tensor, rules: NimRules, heaps: torch.Tensor) -> torch.Tensor:
-    """Returns the maximum over the digits for each move, float32 of shape ``(n, n_actions, n_move_features)``.
+    """Computes the maximum over the digits of the features of each move.
 
-    ``features`` has a row for each different digit and each change of its bit, ``(n_different, 4,
-    n_move_features)``.
+    Args:
+        features: The features of each different digit with each pair of bits before and after a move, in the order
+            of :func:`add_changes`, of shape ``(n_different, 4, n_move_features)``.
+        rows: For each position and digit, the row of ``features``, of shape ``(n, n_digits)``.
+        rules: The rules of the game.
+        heaps: The positions, of shape ``(n, n_heaps)``.
+
+    Returns:
+        The maxima, of shape ``(n, n_actions, n_move_features)``.
     """
     before = heaps[:, torch.tensor(rules.move_heaps)]
     after = (before - torch.tensor(rules.move_counts)).clamp(min=0)
@@ -138,10 +163,10 @@ def predict(network: nn.Module, heaps: np.ndarray) -> np.ndarray:
 
 
 def action_values(network: nn.Module, rules: NimRules, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-    """Computes the value of each action with one ply of lookahead, float32 of shape ``(n, n_actions)``.
+    """Computes the value of each action in positions by looking one ply ahead.
 
     The value is the reward if the action ends the game, and otherwise minus the network's value of the next
-    position. Illegal actions have -inf.
+    position. It is -inf for illegal actions. Returns float32 of shape ``(n, n_actions)``.
     """
     rows, actions = np.nonzero(action_mask)
     next_heaps = rules.apply(heaps[rows], actions)
@@ -152,7 +177,7 @@ def action_values(network: nn.Module, rules: NimRules, heaps: np.ndarray, action
 
 
 class NetworkPolicy(BatchedPolicy):
-    """Plays one-ply greedily: the action that leaves the opponent the position with the smallest value."""
+    """A player that looks one ply ahead, and leaves the opponent the position with the smallest value."""
 
     def __init__(self, network: nn.Module, rules: NimRules) -> None:
         super().__init__(self.best_actions)
@@ -168,7 +193,7 @@ class NetworkPolicy(BatchedPolicy):
 
 
 class ScorePolicy(NetworkPolicy):
-    """Plays the action with the highest score, without lookahead. The network must have both heads."""
+    """A player that chooses the action with the highest score, without lookahead."""
 
     network: PolicyValueNetwork
 
@@ -184,13 +209,16 @@ class ScorePolicy(NetworkPolicy):
 
 
 def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: int | None = None) -> None:
-    """Saves a network together with the rules of the games that it was trained on."""
+    """Saves a network, together with the ``misere`` and ``max_take`` of the games that it was trained on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.save({"weights": network.state_dict(), "misere": misere, "max_take": max_take}, path)
 
 
 def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
-    """Loads a network. Returns it with the ``misere`` and ``max_take`` of the games that it was trained on."""
+    """Loads a network that was saved by train.py or distill.py.
+
+    Returns the network, and a dictionary with ``misere`` and ``max_take`` of the games that it was trained on.
+    """
     try:
         saved = torch.load(path, weights_only=True)
         weights = saved["weights"]
@@ -211,7 +239,10 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
 
 
 def load_provable(path: Path) -> tuple[DigitNetwork, bool]:
-    """Loads a network and whether it plays misère. Raises ValueError if the proof does not cover such networks."""
+    """Loads a network for a proof. Returns it, and whether it plays misère.
+
+    Raises ValueError if the proof does not cover it, because its ``n_flags`` is not 1 or it has a ``max_take``.
+    """
     network, rules = load_network(path)
     if network.n_flags != 1 or rules["max_take"] is not None:
         raise ValueError(
@@ -222,7 +253,10 @@ def load_provable(path: Path) -> tuple[DigitNetwork, bool]:
 
 
 def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
-    """Loads a network as a player of the rules it was trained on. It plays by its policy head if it has one."""
+    """Loads a network as a player. It plays by its policy head if it has one.
+
+    Raises ValueError if it was trained with another ``misere`` or ``max_take`` than ``rules`` has.
+    """
     network, trained_on = load_network(path)
     if NimRules(rules.heaps, **trained_on) != rules:
         raise ValueError(f"{path} holds a network trained with {trained_on}, which cannot play {rules}")

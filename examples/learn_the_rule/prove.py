@@ -1,15 +1,15 @@
 """Searches for a proof that a network plays Nim perfectly on every board, and lets check.py judge it.
 
-Who wins depends on the parity of the number of ones in each binary digit (Bouton 1901), which a finite automaton
-can track. The search looks for boxes in the space of the recurrent state. Each box belongs to a state of the
-automaton, the initial state lies in a box, and each transition must map each box into a box of the automaton's
-next state. docs/experiments/proof.md explains why this is sufficient.
+Who wins depends on the parity of the number of ones in each binary digit (Bouton 1901), which an automaton of
+three states can track. The proof consists of boxes that contain all recurrent states of the network. Each box
+belongs to a state of the automaton. The network's initial state must lie in a box, and each of the two transitions
+must map each box into a box of the automaton's next state. docs/experiments/proof.md explains why this is enough.
 
     cd examples
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
-The script prints whether each network is proven, and saves the certificates of proven networks.
-draw_proof.py draws the boxes of a network.
+The script prints whether each network is proven, and saves the certificates of the proven ones. A search takes
+about a second, and the check of a policy six more. draw_proof.py draws the boxes of a network.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
@@ -25,15 +25,15 @@ import tyro
 from scipy.cluster.hierarchy import fcluster, linkage
 from torch import nn
 
-from .check import check
-from .network import DigitNetwork, load_provable
+from learn_the_rule.check import check
+from learn_the_rule.network import DigitNetwork, load_provable
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
 """The next states after a 0 and after a 1. "none" is the initial state, in which no ones have been seen."""
-RADIUS = 0.1  # the search starts from boxes that reach this far from a point
+RADIUS = 0.1  # the first boxes reach this far from a point
 MAX_BOXES = 100
 SLACK = 1e-4  # larger than the rounding errors that check.py allows for
-MAX_GROUPS = 4  # each for "even" and "odd"; few, because the check enumerates all sets of groups
+MAX_GROUPS = 4  # for "even" and for "odd"; few, because the check tries all sets of groups
 
 
 @dataclass
@@ -41,44 +41,45 @@ class Args:
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")
-    """Where certificates are saved. They are named after the network's file, or after its folder if the file is
-    network.pt."""
+    """Where the certificates are saved."""
 
 
 class Boxes(NamedTuple):
-    """Boxes of recurrent states, each with its state of the automaton and its ends, ``(n_boxes, hidden_size)``."""
+    """Boxes of recurrent states."""
 
     states: np.ndarray
+    """The state of the automaton that each box belongs to, of shape ``(n_boxes,)``."""
     low: np.ndarray
+    """The lower ends of each box, of shape ``(n_boxes, hidden_size)``."""
     high: np.ndarray
+    """The upper ends, of the same shape."""
 
 
 class Proof(NamedTuple):
-    """The result of a search: the certificate for check.py, its margin, and the reason if there is no proof.
-
-    The certificate is None if the search fails, and the margin is None if the network is not proven.
-    """
+    """The result of the search for a proof."""
 
     certificate: dict[str, np.ndarray] | None
+    """The certificate, as check.py describes it. None if no boxes were found."""
     margin: float | None
+    """The smallest distance of a value from the wrong sign. None if the network is not proven."""
     refusal: str
+    """Why the network is not proven. Empty if it is."""
 
 
 def main(args: Args) -> list[Proof]:
-    """Tries to prove each network, and prints and returns the results."""
-    loaded = {path: load_provable(path) for path in args.networks}
-    names = {path: path.parent.name if path.stem == "network" else path.stem for path in args.networks}
-    if len({*names.values()}) < len(names):
-        raise ValueError(
-            f"two certificates would have the same name; rename a network: {', '.join(map(str, names))}"
-        )
+    """Tries to prove each network, saves the certificates, and prints and returns the results."""
+    files = {path: args.folder / f"{certificate_name(path)}.npz" for path in args.networks}
+    if len({*files.values()}) < len(files):
+        paths = ", ".join(map(str, files))
+        raise ValueError(f"two certificates would have the same name; rename a network: {paths}")
     proofs = []
-    for path, (network, misere) in loaded.items():
+    for path, file in files.items():
+        network, misere = load_provable(path)
         proof = prove(network, misere)
-        verdict = f"not proven: {proof.refusal}"
-        if proof.margin is not None:
-            file = args.folder / f"{names[path]}.npz"
-            args.folder.mkdir(parents=True, exist_ok=True)
+        if proof.margin is None:
+            verdict = f"not proven: {proof.refusal}"
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(file, **proof.certificate)
             verdict = f"proven for every board, margin {proof.margin:.3f}: {file}"
         print(f"{path}: {'misère' if misere else 'normal'} play: {verdict}")
@@ -86,43 +87,59 @@ def main(args: Args) -> list[Proof]:
     return proofs
 
 
+def certificate_name(network: Path) -> str:
+    """Returns the name of a network's file, or of its folder if the file is network.pt, as train.py names it."""
+    return network.parent.name if network.stem == "network" else network.stem
+
+
 def prove(network: DigitNetwork, misere: bool) -> Proof:
-    """Searches for boxes, and lets check.py judge the certificate."""
+    """Searches for a proof of a network, which plays misère or normal play, and lets check.py judge it."""
     boxes = first_boxes(*sample_states(network))
-    if len(boxes.states) > MAX_BOXES or not close(network, boxes):
+    if len(boxes.states) > MAX_BOXES or not grow(boxes, network):
         return Proof(None, None, f"no set of {MAX_BOXES} boxes or fewer contains its images")
     certificate = {name: weight.numpy() for name, weight in network.state_dict().items()}
     certificate["misere"] = np.array(misere)
     certificate["boxes"] = np.stack([boxes.low, boxes.high], axis=1).astype(np.float32)
-    certificate |= {"states": boxes.states, "groups": group(network, boxes)}
+    certificate |= {"states": boxes.states, "groups": group_by_features(boxes, network)}
     try:
         return Proof(certificate, check(certificate), "")
     except ValueError as error:
         return Proof(certificate, None, str(error))
 
 
-def affine(layer: nn.Linear, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Bounds tanh after a linear layer, apart from rounding, for inputs between ``low`` and ``high``."""
+def image(layer: nn.Linear, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds the outputs of a linear layer followed by tanh, for inputs in boxes. It ignores rounding errors.
+
+    ``low`` and ``high`` are the ends of the boxes, of shape ``(n_boxes, n_inputs)``. Returns the ends of boxes
+    that contain the outputs, of shape ``(n_boxes, n_outputs)``.
+    """
     weight, bias = (weights.detach().double().numpy() for weights in (layer.weight, layer.bias))
     center, radius = (low + high) / 2 @ weight.T + bias, (high - low) / 2 @ np.abs(weight).T
     return np.tanh(center - radius), np.tanh(center + radius)
 
 
 def sample_states(network: DigitNetwork, n_sequences: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the recurrent states along random sequences of 120 bits, and the automaton's state at each."""
+    """Scans random sequences of 120 bits.
+
+    Returns the recurrent state before and after each bit, of shape ``(121 * n_sequences, hidden_size)``, and the
+    state of the automaton there.
+    """
     generator = np.random.default_rng(0)
     probability = generator.choice([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98], size=n_sequences)
     bits = generator.random((120, n_sequences)) < probability
     points = [np.tile(network.initial_state.detach().double().numpy(), (n_sequences, 1))]
     for row in bits:
-        after = [affine(layer, points[-1], points[-1])[0] for layer in network.transitions]
+        after = [image(layer, points[-1], points[-1])[0] for layer in network.transitions]
         points.append(np.where(row[:, None], after[1], after[0]))
     counts = np.pad(bits.cumsum(axis=0), ((1, 0), (0, 0))).ravel()
     return np.concatenate(points), np.where(counts == 0, "none", np.where(counts % 2, "odd", "even"))
 
 
 def first_boxes(points: np.ndarray, states: np.ndarray) -> Boxes:
-    """Returns boxes around groups of points of one state that lie within RADIUS of the group's first point."""
+    """Returns boxes around all points. ``states`` are the states of the automaton at the points.
+
+    The points of a box have the same state, and they lie within RADIUS of the first of them.
+    """
     names, lows, highs = [], [], []
     for name in AUTOMATON:
         left = points[states == name]
@@ -135,15 +152,15 @@ def first_boxes(points: np.ndarray, states: np.ndarray) -> Boxes:
     return Boxes(np.array(names), np.array(lows), np.array(highs))
 
 
-def close(network: DigitNetwork, boxes: Boxes) -> bool:
-    """Lets the boxes grow in place until the image of each lies in a box of the next state.
+def grow(boxes: Boxes, network: DigitNetwork) -> bool:
+    """Makes boxes larger, in place, until both transitions map each box into a box of the next state.
 
     Returns whether this succeeded within 100 rounds.
     """
     for _ in range(100):
         grows = False
         for bit in (0, 1):
-            image_low, image_high = affine(network.transitions[bit], boxes.low, boxes.high)
+            image_low, image_high = image(network.transitions[bit], boxes.low, boxes.high)
             image_low, image_high = image_low - SLACK, image_high + SLACK
             nearest, missed = nearest_boxes(boxes, bit, image_low, image_high)
             # boxes grow a little more than needed, so the search ends
@@ -158,19 +175,26 @@ def close(network: DigitNetwork, boxes: Boxes) -> bool:
 def nearest_boxes(
     boxes: Boxes, bit: int, image_low: np.ndarray, image_high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the nearest box of the next state for each box's image, and whether the image sticks out of it."""
+    """Finds, for the image of each box under the transition of a bit, the nearest box of the next state.
+
+    ``image_low`` and ``image_high`` are the ends of the images. Returns the number of the box, int64 of shape
+    ``(n_boxes,)``, and whether the image sticks out of it, bool of the same shape.
+    """
     outside = np.maximum(boxes.low - image_low[:, None], 0) + np.maximum(image_high[:, None] - boxes.high, 0)
     next_states = np.array([AUTOMATON[state][bit] for state in boxes.states])
     distance = np.where(next_states[:, None] == boxes.states, outside.sum(axis=-1), np.inf)
     return distance.argmin(axis=1), distance.min(axis=1) > 0
 
 
-def group(network: DigitNetwork, boxes: Boxes) -> np.ndarray:
-    """Returns the group of each box, int64 of shape ``(n_boxes,)``; boxes of a group have similar features."""
+def group_by_features(boxes: Boxes, network: DigitNetwork) -> np.ndarray:
+    """Groups boxes of the same state if the digits whose recurrent states lie in them have similar features.
+
+    Returns the number of the group of each box within its state, int64 of shape ``(n_boxes,)``.
+    """
     features = []
     for flag in (0, 1):
         inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (boxes.low, boxes.high))
-        features += affine(network.digit_layers[2], *affine(network.digit_layers[0], *inputs))
+        features += image(network.digit_layers[2], *image(network.digit_layers[0], *inputs))
     vectors = np.concatenate(features, axis=1)
     groups = np.zeros(len(boxes.states), dtype=np.int64)
     for state in ("even", "odd"):

@@ -9,7 +9,8 @@ game, and otherwise minus the value of the next position. Moves are ε-greedy. N
     python -m learn_the_rule.train --misere --seed 1 --folder results/misere_1
     python play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/network.pt
 
-The script saves the network, and prints how well it plays larger boards and whether prove.py can prove it.
+The script saves the network, and prints how well it plays larger boards and whether prove.py can prove it. This
+takes a minute.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
@@ -30,8 +31,8 @@ from tqdm import trange
 
 from nim_env import NimRules, evaluation
 
-from .network import DigitNetwork, NetworkPolicy, action_values, predict, save_network
-from .prove import prove
+from learn_the_rule.network import DigitNetwork, NetworkPolicy, action_values, predict, save_network
+from learn_the_rule.prove import prove
 
 TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
 OUTCOME_BOARD = (20, 15)  # on this board, the signs of the values are tested as well
@@ -67,9 +68,10 @@ class Args:
 def main(args: Args) -> dict[str, Any]:
     """Trains a network, saves it, and prints and returns its metrics.
 
-    For each test board they have expert mastery, the fraction of sampled winning positions in which one-ply greedy
-    play makes a winning move. ``outcome`` is the fraction of positions whose value has the right sign, and
-    ``proven`` is missing if the options are outside the scope of the proof.
+    The metric of a test board, such as "20 × 15", is expert mastery: the fraction of sampled winning positions in
+    which the network plays a winning move. ``outcome`` is the fraction of sampled positions whose value has the
+    right sign. ``proven`` is 1 if prove.py proves the network, otherwise 0. It is missing if the options are such
+    that no proof is possible.
     """
     torch.set_num_threads(1)  # more threads would not speed up such small tensors
     torch.manual_seed(args.seed)
@@ -80,9 +82,11 @@ def main(args: Args) -> dict[str, Any]:
     save_network(network, args.folder / "network.pt", misere=args.misere, max_take=args.max_take)
     generator = np.random.default_rng(args.seed)
     for n_heaps, size in TEST_BOARDS:
-        rules, board = NimRules((size,) * n_heaps, args.max_take, args.misere), f"{n_heaps} × {size}"
+        board = f"{n_heaps} × {size}"
+        rules = NimRules((size,) * n_heaps, args.max_take, args.misere)
         mastery = evaluation.sampled_mastery(rules, NetworkPolicy(network, rules), N_POSITIONS, generator)
         row[board] = mastery.expert
+        # drawn on all boards, so the positions of later boards stay the published ones
         lost = evaluation.sample_losing_positions(rules, N_POSITIONS, generator)
         if (n_heaps, size) == OUTCOME_BOARD:
             right = np.concatenate([predict(network, mastery.positions) > 0, predict(network, lost) < 0])
@@ -128,7 +132,7 @@ def train(network: DigitNetwork, args: Args) -> list[float]:
 
 
 def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
-    """Returns a vector environment for each number of heaps."""
+    """Returns the training environments: a vector environment for each number of heaps."""
     return [
         gym.make_vec(
             "nim_env:Nim-v0",

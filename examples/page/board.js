@@ -2,7 +2,7 @@
 
 import { $, make, set, style, sync } from "./dom.js";
 import { analyze, groupOf, isAlone, isLimited, isSame, limit, nameOf } from "./rules.js";
-import { hasGroups, isFriend, isHidden, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
+import { hasGroups, isFriend, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
 import { heapLabel, signed, wordsOf } from "./words.js";
 
 const gapFor = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
@@ -46,7 +46,6 @@ function layOut(node) {
     past: state.view !== null,
     tiny: high < 26,
     narrow: wide < 34 || high < 13,
-    slim: wide < 64,
   };
   for (const name in classes) node.classList.toggle(name, classes[name]);
   style(node, {
@@ -99,12 +98,12 @@ function valueText(value, digits = 2) {
   return table && !values ? value.toFixed(digits) : signed(value, digits);
 }
 
-export const shownValues = (heaps) =>
-  (state.panel === "learn" && !isHidden() && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
+export const shownValues = (heaps) => (state.panel === "learn" && shownTable()?.values(heaps)) || [];
 
 export function drawBoard() {
-  const { game, opponent } = state;
+  const { game, opponent, watched } = state;
   const { board } = game;
+  const { move: learned, answer } = watched ?? {};
   const heaps = shownHeaps();
   layOut($("board"));
   const { isLying, columns, wide } = state.layout;
@@ -118,12 +117,14 @@ export function drawBoard() {
   const isMet = choices.some(([, value]) => value !== null);
   const best = choices.flatMap(([move, value]) => (isMet && (value ?? 0) === top ? [move] : []));
   const takes = (move, heap, count) => move?.heap === heap && count > 0 && count <= move.count;
+  const answers = (heap, count) => takes(answer, heap, learned?.heap === heap ? count - learned.count : count);
 
   function drawBlock(node, heap, n, left, ghost) {
     const move = { heap, count: left - n };
     const [group, number] = node.children;
     const valued = ghost === undefined && values.find(([each]) => isSame(each, move));
     const value = valued ? valued[1] : undefined;
+    const isUpdated = valued && learned && isSame(move, learned) && wide > 110;
     const part = isGrouped && ghost === undefined ? groupOf(n, left, board) : null;
     const classes = {
       [`ghost p${ghost}`]: ghost !== undefined,
@@ -136,14 +137,16 @@ export function drawBoard() {
       valued,
       untried: value === null,
       minus: value < 0,
-      learning: takes(state.watched?.move, heap, move.count),
-      "its-move": valued && best.length < 4 && best.some((each) => isSame(each, move)),
+      learning: takes(learned, heap, move.count),
+      answering: answers(heap, move.count),
+      updated: isUpdated,
+      "its-move": valued && !isUpdated && best.length < 4 && best.some((each) => isSame(each, move)),
     };
     node.className = ["block", ...Object.keys(classes).filter((name) => classes[name])].join(" ");
     group.hidden = !part?.isFirst;
     if (part) group.textContent = part.size;
     group.className = part && !part.isWhole && isAlone(heap, part.size, analysis) ? "odd" : "even";
-    number.textContent = valueText(value, wide < 44 ? 1 : 2);
+    number.textContent = (isUpdated ? `${signed(watched.from)} → ` : "") + valueText(value, wide < 44 ? 1 : 2);
     style(node, { "--v": `${Math.round(100 * Math.min(1, Math.abs(value ?? 0)))}%` });
   }
 

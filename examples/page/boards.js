@@ -63,9 +63,7 @@ export const LESSONS = [
     first: 0,
     wrong: "That does not leave a multiple of 4.",
     plan: "You win if you make it a multiple of 4 again.",
-    text:
-      "Here a move takes 1 to 3 blocks. Divide the heap by 4 and take the remainder, so you leave a multiple of 4. " +
-      "That is all the expert does.",
+    text: "Here a move takes 1 to 3 blocks. Divide the heap by 4 and take the remainder, so you leave a multiple of 4.",
   }),
 ];
 

@@ -33,17 +33,12 @@ export function sync(parent, items, create, update = () => {}) {
 
 let timer;
 
-export function toast(text, isUndoable = false) {
-  $("toast-text").textContent = text;
-  $("toast-undo").hidden = !isUndoable;
+export function toast(text) {
+  $("toast").textContent = text;
   $("toast").classList.add("on");
   clearTimeout(timer);
-  const time = (isUndoable ? 6000 : 1500) + 40 * text.length;
-  const end = () => ($("toast").matches(":focus-within") ? (timer = setTimeout(end, time)) : untoast());
-  timer = setTimeout(end, time);
+  timer = setTimeout(() => $("toast").classList.remove("on"), 1500 + 40 * text.length);
 }
-
-export const untoast = () => $("toast").classList.remove("on");
 
 export function read(key, storage = "localStorage") {
   try {

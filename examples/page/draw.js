@@ -40,7 +40,7 @@ function drawHeader() {
   const preset = PRESETS.find((each) => isSameBoard(each, { ...board, misere: each.misere }));
   const named = preset?.name ?? (board.heaps.length < 6 ? board.heaps.join("-") : `${board.heaps.length} heaps`);
   $("board-name").textContent = lesson() ? `Lesson ${LESSONS.indexOf(lesson()) + 1}` : named;
-  $("rule").textContent = `Last block ${board.misere ? "loses" : "wins"}`;
+  $("rule").textContent = `Last block ${board.misere ? "loses" : "wins"} ⇄`;
   $("opponent").textContent = state.opponent.name;
   $("score-text").textContent = `Score: ${you} ${score[0]}, ${other} ${score[1]}`;
   $("score-numbers").textContent = `${score[0]} : ${score[1]}`;

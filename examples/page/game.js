@@ -7,6 +7,7 @@ export class Game {
   score = null; // the one that counts this game
   told = null; // what the learner learned from it
   policy = null; // of the opponent
+  isCorrected = false;
 
   constructor(board, first, start = board.heaps) {
     Object.assign(this, { board, first, start });

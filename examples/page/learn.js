@@ -2,8 +2,8 @@ import { shownValues } from "./board.js";
 import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
-import { NETWORK, isLearner } from "./players.js";
-import { isHidden, shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
+import { NETWORK } from "./players.js";
+import { shownGames, shownHeaps, shownLearner, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds
@@ -16,7 +16,7 @@ export function startTraining(show) {
 }
 
 function showNext(training, show) {
-  if (training !== state.training) return show();
+  if (training !== state.training) return;
   const learner = trainee();
   const next = learner.tables[learner.stageOf(shownGames()) + 1];
   if (next) state.games = next.games;
@@ -43,17 +43,17 @@ export function drawLearn() {
   let intro = hasLearner ? words.learnIntro(settings.rival) : words.SAY.tooBig;
   if (hasNetwork) intro = words.networkText;
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  $("learn-intro").textContent = game.told ?? (hasLearner && shownGames() > 0 ? "" : intro);
+  $("learn-intro").textContent = hasLearner && shownGames() > 0 ? "" : intro;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("runs").hidden = $("learn-figures").hidden = !hasLearner || !table;
   $("learn-hint").hidden = !hasLearner && !isOwn;
   const heaps = shownHeaps();
-  const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
+  const isLost = !isOwn && !state.watched && heaps.some(Boolean) && !isWinning(heaps, game.board);
   const values = shownValues(heaps);
   const isPolicy = isOwn && !opponent.values;
   const said = isPolicy ? words.probabilitiesText(opponent.name) : words.valuesText;
-  const key = isPolicy || !values.length ? "" : words.keyText(values, shownGames());
-  $("key").textContent = isHidden() ? words.hiddenText : key;
+  const name = state.games === null && (isOwn || opponent.games) ? opponent.name : "Learner";
+  $("key").textContent = isPolicy || !values.length ? "" : words.keyText(name, values, shownGames());
   $("learn-hint").textContent = (isLost ? words.allLose : "") + said;
   $("same").hidden = !hasLearner;
   if (hasLearner && table) drawFigures(table);
@@ -81,7 +81,7 @@ function findingOf(table) {
   const { rival } = state.settings;
   if (state.training || table.lessons || !table.games) return "";
   const wins = rival === "itself" ? null : table.winsAgainst(rival);
-  return words.findingText(rival, wins, table.winsAgainst("expert"), table.mastery);
+  return words.findingText(rival, wins, table.winsAgainst("expert"));
 }
 
 function drawFigures(table) {
@@ -99,7 +99,7 @@ function drawFigures(table) {
   $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
   $("train").textContent = trainText();
   $("teach-it").disabled = table === opponent.taught;
-  $("play-it").disabled = $("teach-it").disabled || isLearner(opponent, state.learner, table.games, settings);
+  $("play-it").hidden = $("teach-it").disabled || shownLearner() === opponent;
   drawCurve(learner, Number($("games").value));
   drawMap(table);
 }

@@ -10,6 +10,8 @@ const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000];
 const MANY = 20_000;
 const MAX_VALUES = 100_000;
 const NEVER = 2 ** 32 - 1;
+const VISIBLE = 0.01;
+const SEARCHED = 1000; // games
 
 /** The actions among which each opponent draws, as in nim_env.policies. */
 export const RIVALS = {
@@ -252,18 +254,30 @@ export class Learner {
     return Object.assign(copied, { random: random.state });
   }
 
-  /** Replays the game after a stage with the same draws, as a stage of its own. Returns its updates. */
+  /** The next update that changes a value visibly, after the last one or a stage. */
   step(games) {
-    const at = this.stageOf(games) + 1;
-    const { positions, numbers, random } = this.tables[at - 1];
+    if (this.stepped !== games) this.updates = this.updatesAfter(this.tableAt(games));
+    const { value: update } = this.updates.next();
+    this.stepped = update?.table.games ?? games;
+    return update;
+  }
+
+  /** Plays on after a stage with the same draws. */
+  *updatesAfter({ positions, numbers, games, random }) {
     const again = new Learner(positions.board, this.settings, new Random(random));
-    const updates = [];
+    const { moves } = positions;
     Object.assign(again, { games, triedIn: this.triedIn, table: new Table(positions, numbers.slice()) });
-    again.playGame(updates);
-    if (this.plan[at] === games + 1) return updates;
-    this.plan.splice(at, 0, games + 1);
-    this.tables.splice(at, 0, again.copy());
-    return updates;
+    for (let last = games; again.games < last + SEARCHED; ) {
+      const updates = [];
+      again.playGame(updates);
+      const changes = updates.filter(({ from, to }) => Math.abs(to - from) >= VISIBLE);
+      if (!changes.length) continue;
+      const table = again.copy();
+      last = table.games;
+      for (const change of changes) {
+        yield { ...change, table, heaps: positions.heapsOf(change.position), move: moves[change.action] };
+      }
+    }
   }
 
   with(settings) {
@@ -289,7 +303,8 @@ export class Learner {
       const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
       const from = table.numbers[pair];
       table.learn(pair, target, settings.rate);
-      updates?.push({ position, action, reply, pair, target, from, to: table.numbers[pair] });
+      const answer = updates && moves[reply ?? (left ? table.best(left)[0] : -1)];
+      updates?.push({ position, action, answer, next, pair, target, from, to: table.numbers[pair] });
       position = next;
     }
     this.games += 1;

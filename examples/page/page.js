@@ -7,9 +7,9 @@ import { drawLearn, showStage, startTraining, stopShow, wrongPosition } from "./
 import { settingsOf } from "./learner.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
-import { LEVELS, isLearner, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
+import { LEVELS, loadPlayers, playerOf, pupil } from "./players.js";
 import { isLimited } from "./rules.js";
-import { hasPlayed, isNear, lesson, shownPly, shownTable, state } from "./state.js";
+import { hasPlayed, isNear, lesson, phase, shownGames, shownLearner, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
@@ -94,7 +94,7 @@ function togglePanel(name) {
   }
   if (panel === "learn") play.run(learn);
   else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
-  else if (isLeft || isNear(game)) play.run(leave);
+  else if (isLeft || (isNear(game) && !moves.length)) play.run(leave);
   showPanel();
 }
 
@@ -105,33 +105,20 @@ function showPanel() {
   play.writeLink();
 }
 
-function shownLearner() {
-  const { games } = shownTable();
-  const isShown = (player) => isLearner(player, state.learner, games, state.settings);
-  return [state.opponent, ...LEVELS].find(isShown) ?? learnerAfter(games, state.settings);
-}
-
 function plainBoard() {
   const { heaps, max, misere } = state.game.board;
   return { heaps, max, misere };
 }
 
-function playShown(player) {
+function playShown(wanted, start) {
   stopShow();
-  return play.run(() => play.begin({ wanted: player, board: plainBoard() }));
+  $("panel").scrollTop = 0;
+  return play.run(() => play.begin({ wanted, board: plainBoard(), start, first: 0 }));
 }
 
 function playPosition(position) {
-  stopShow();
-  $("panel").scrollTop = 0;
   const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
-  const start = state.learner.positions.heapsOf(position);
-  return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 1 }));
-}
-
-function playAgain() {
-  const { board, start, first } = state.game;
-  play.begin(start === board.heaps ? {} : { start, first });
+  return playShown(wanted, state.learner.positions.heapsOf(position));
 }
 
 function setTraining(name, value) {
@@ -144,9 +131,13 @@ function setTraining(name, value) {
   drawShown();
 }
 
+/** Before the first move, the learner that is shown becomes the opponent. */
 function drawShown() {
+  const { game, training } = state;
+  const isFree = !training && phase() === "yours" && !game.moves.length && shownGames() > 0;
+  if (isFree) play.begin({ ...game, wanted: shownLearner() });
   draw();
-  if (!state.training) play.writeLink();
+  if (!training) play.writeLink();
 }
 
 function toggleFullScreen() {
@@ -161,7 +152,7 @@ const DO = {
   share,
   undo: () => play.run(play.undo),
   new: () => play.run(() => play.begin()),
-  again: () => play.run(playAgain),
+  again: () => play.run(() => play.begin(state.game)),
   restore: () => play.run(play.restore),
   retry: () => play.run(() => Object.assign(state, { failure: null })),
   level: (id) => play.run(() => play.setPlayer(id === state.opponent.id ? state.opponent : playerOf(id))),
@@ -231,12 +222,15 @@ function start() {
   $("next").onclick = () => step(1);
   $("ply").oninput = ({ target }) => DO.view(target.value);
   for (const radio of document.getElementsByName("starts")) radio.onchange = () => DO.starts(radio.value);
-  $("games").onpointerdown = stopShow;
+  $("games").onpointerdown = () => {
+    stopShow();
+    draw();
+  };
   $("games").oninput = ({ target }) => {
     showStage(Number(target.value));
     draw();
   };
-  $("games").onchange = play.writeLink;
+  $("games").onchange = drawShown;
   for (const id of ["rival", "rate", "exploration"]) $(id).onchange = ({ target }) => setTraining(id, target.value);
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;

@@ -28,13 +28,11 @@ export function drawMoves() {
 }
 
 export function drawReplay() {
-  const { game, view } = state;
-  const { decisive: flag } = game;
-  const n = game.moves.length;
+  const n = state.game.moves.length;
   const ply = shownPly();
-  const isOpen = view !== null || game.winner !== null;
+  const isOpen = ["past", "over"].includes(phase());
   $("replay").hidden = !isOpen;
-  $("actions").hidden = isOpen || ["stopped", "failed"].includes(phase());
+  $("actions").hidden = isOpen || ["stopped", "failed", "watching"].includes(phase());
   if (!isOpen) return;
   Object.assign($("ply"), { max: n, value: ply });
   $("ply").setAttribute("aria-valuetext", `${$("say").textContent}. ${$("how").textContent}`);
@@ -54,10 +52,10 @@ export function drawTeach() {
   Object.assign($("verdict"), { textContent: verdict, className: kind });
   const hint = lesson() ? "" : words.hintText(heaps, board, analysis);
   const text = state.showsMove ? words.lessonText(heaps, board, analysis) : hint;
-  $("lesson").textContent = chosen || !isYourTurn() ? "" : text;
+  $("lesson").textContent = chosen || !isYourTurn() || isOver(heaps) ? "" : text;
   $("shows-move").checked = state.showsMove;
   $("legend").textContent = words.legendText(board);
-  $("legend").hidden = !hasGroups();
+  $("legend").hidden = !hasGroups() || isOver(heaps);
   $("reasons").hidden = Boolean(lesson());
   $("why").replaceChildren(...words.whyTexts(board).map((textContent) => make("p", { textContent })));
 }
@@ -74,7 +72,7 @@ const isYourTurn = () => isFriend() || state.game.playerAt(shownPly()) === 0;
 function verdictOf({ isWon }) {
   const other = names()[1];
   if (lesson() && state.game.winner === 0) return ["✓ Lesson done.", "good"];
-  if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over. Step back to study it.", ""];
+  if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over: ‹ goes back.", ""];
   if (isYourTurn()) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];
   }

@@ -2,20 +2,19 @@
 
 import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
-import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
+import { $, keep, prefersStill, read, sleep, toast } from "./dom.js";
 import { Game } from "./game.js";
-import { Learner, SELF_PLAY, Table, stageName } from "./learner.js";
+import { Learner, SELF_PLAY, stageName } from "./learner.js";
 import { toLink } from "./links.js";
 import { EXPERT, learnerAfter } from "./players.js";
-import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
-import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state, trainee } from "./state.js";
+import { isLimited, isSame, limit, wonNear } from "./rules.js";
+import { hasPlayed, isFriend, isOpponent, lesson, phase, scoreOf, shownGames, state, trainee } from "./state.js";
 import { announce } from "./status.js";
-import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
+import { SAY, failureOf, replaced, taughtText } from "./words.js";
 
 const THINK = 350; // milliseconds
 const MARK = 750;
 const LEAVE = 260;
-const UPDATE = 1400;
 const WAIT = 50;
 const SLICE = 8;
 const DRAWN = 25; // slices of training between two pictures of the page
@@ -47,6 +46,7 @@ async function runAll() {
 
 async function runOne(command) {
   try {
+    state.watched = null;
     await command();
     train();
     await reply();
@@ -54,7 +54,7 @@ async function runOne(command) {
   } catch (error) {
     state.failure = failureOf(error);
   }
-  Object.assign(state, { going: null, watched: null });
+  state.going = null;
   draw();
   announce();
   writeLink();
@@ -151,7 +151,6 @@ export async function takeChosen() {
   await run(async () => {
     if (state.game !== game) return; // a link has opened another
     Object.assign(state, { chosen: null, before: null });
-    untoast();
     await perform(move);
     state.isFirst = false;
   });
@@ -178,8 +177,8 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   useBoard(board);
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
-  show(new Game(board, first ?? starter, start));
-  if (reason || (state.before && !lesson())) toast(reason || newGameSaid(names()[1]), Boolean(state.before));
+  show(new Game(board, start === board.heaps ? starter : first, start));
+  if (reason) toast(reason);
 }
 
 /** The values of a lost start are all red, so before the first move this opens a won position near it. */
@@ -187,11 +186,8 @@ export function openWon() {
   const { game, learner, opponent } = state;
   const { board, start, moves } = game;
   const isStart = start === board.heaps && !moves.length && phase() === "yours" && !lesson();
-  const isLost = isStart && learner.isSmall && !opponent.table && !isWinning(start, board);
-  const near = isLost && wonNear(start, board);
-  if (!near) return;
-  begin({ start: near, first: 0 });
-  untoast();
+  const near = isStart && learner.isSmall && !opponent.table && wonNear(start, board);
+  if (near) begin({ start: near, first: 0 });
 }
 
 function chooseOpponent(board) {
@@ -226,36 +222,17 @@ export async function train() {
   }
 }
 
-/** Shows the next game of the training, each update before and after it. */
-export async function watch() {
-  openWon();
-  const { positions, triedIn } = trainee();
-  const games = (state.games = Math.max(0, Math.min(shownGames(), trainee().plan.at(-2))));
-  const numbers = trainee().tableAt(games).numbers.slice();
-  const table = new Table(positions, numbers, games, (pair) => triedIn[pair] <= games);
-  for (const { to, ...update } of trainee().step(games)) {
-    const [move, answer] = [update.action, update.reply].map((action) => positions.moves[action]);
-    const shown = { ...update, table, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
-    if (!(await isShown(shown))) break;
-    numbers[update.pair] = to;
-    if ((answer || to !== update.from) && !(await isShown({ ...shown, to }))) break;
-  }
-  if (state.watched) Object.assign(state, { games: games + 1, watched: null });
-}
-
-async function isShown(watched) {
-  state.watched = watched;
-  draw();
-  announce();
-  await pause(UPDATE);
-  return state.watched === watched && !waiting;
+/** Shows the next update of the training, until another command comes. */
+export function watch() {
+  const watched = trainee().step(Math.max(0, shownGames()));
+  if (watched) Object.assign(state, { watched, games: watched.table.games, training: null });
+  else toast(SAY.settled);
 }
 
 export function restore() {
   if (!state.before) return;
   Object.assign(state, state.before, { before: null, training: null });
   show(state.game);
-  untoast();
 }
 
 export const setPlayer = (player) =>
@@ -272,7 +249,7 @@ export function continueFrom(ply) {
   if (ply < 0) return;
   if (game.score) game.score[game.winner] -= 1;
   if (game.score) state.opponent.taught?.forget();
-  Object.assign(game, { score: null, told: null });
+  Object.assign(game, { score: null, told: null, isCorrected: true });
   game.moves.length = ply;
   show(game);
 }
@@ -280,7 +257,6 @@ export function continueFrom(ply) {
 export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
   keepHome(game.board);
   useBoard(game.board);
-  untoast();
   if (game.winner !== null) game.score = [0, 0];
   const isStart = game.start === game.board.heaps && !game.board.text;
   if (isStart && isFirstGiven) state.starts = game.first ? "opponent" : "you";

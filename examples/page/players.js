@@ -37,9 +37,6 @@ export function learnerAfter(games, settings) {
   return trained(stageName(games, settings), "Learner", gamesOf, settings);
 }
 
-export const isLearner = (player, learner, games, settings) =>
-  !player.taught && player.games?.(learner) === games && player.settings === settings;
-
 export function pupil(table, settings) {
   const taught = new Taught(table);
   const start = () => {

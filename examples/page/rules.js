@@ -30,6 +30,7 @@ export const movesOf = (number, heaps, board) =>
 
 /** A won position near a lost start, such as 1-3-5-4. Take-3 moves to it, so its learner knows it as well. */
 export function wonNear(heaps, board) {
+  if (isWinning(heaps, board)) return undefined;
   const near = movesOf(3, heaps, board).map((move) => after(heaps, move));
   const numbers = near.map((next) => winningMoves(next, board).length || Infinity);
   return near.findLast((next, i) => !isOver(next) && numbers[i] === Math.min(...numbers));

@@ -3,7 +3,7 @@
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
 import { Learner, SELF_PLAY } from "./learner.js";
-import { LEVELS } from "./players.js";
+import { LEVELS, learnerAfter } from "./players.js";
 import { isWinning, wonNear } from "./rules.js";
 
 export const state = {
@@ -39,7 +39,8 @@ export function phase() {
   if (game.winner !== null) return "over";
   if (state.going) return "moving";
   if (!isOpponent(game.player)) return "yours";
-  return lesson() && game.moves.at(-1)?.rating === "mistake" ? "stopped" : "thinking";
+  const isJudged = lesson() || (isPuzzle() && game.moves.length === 1);
+  return isJudged && game.moves.at(-1)?.rating === "mistake" ? "stopped" : "thinking";
 }
 
 export const lesson = () => LESSONS.find((board) => board === state.game.board);
@@ -56,17 +57,16 @@ export const shownPly = () => state.view ?? state.game.moves.length;
 export const shownHeaps = () => state.watched?.heaps ?? state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 
-/** Whether the panel has opened this position. */
-export function isNear({ board, start, moves }) {
-  const near = !moves.length && !isWinning(board.heaps, board) && wonNear(board.heaps, board);
-  return start !== board.heaps && String(start) === String(near);
-}
+/** Whether the panel has opened this start. */
+export const isNear = ({ board, start }) => String(start) === String(wonNear(board.heaps, board));
 
-/** Whether the opponent moves first from a position of its map. */
-export const isFromMap = () => !isFriend() && state.game.first === 1 && state.game.start !== state.game.board.heaps;
-/** The same with a learner as the opponent. Its values are hidden on your first turn. */
-export const isPuzzle = () => isFromMap() && Boolean(state.opponent.games);
-export const isHidden = () => isPuzzle() && state.game.moves.length === 1 && !state.watched;
+/** Whether you move first in a position of a learner’s map. */
+export function isPuzzle() {
+  const { game, opponent } = state;
+  const { board, start, first } = game;
+  const isInside = start !== board.heaps && first === 0 && isWinning(start, board);
+  return isInside && Boolean(opponent.games) && !isNear(game);
+}
 
 export const trainee = () => state.learner.with(state.settings);
 
@@ -76,8 +76,17 @@ export function shownGames() {
 }
 
 export function shownTable() {
-  const { games, opponent } = state;
-  return opponent.table ?? (games === null ? opponent.taught : null) ?? trainee().tableAt(shownGames());
+  const { games, opponent, watched } = state;
+  return (
+    watched?.table ?? opponent.table ?? (games === null ? opponent.taught : null) ?? trainee().tableAt(shownGames())
+  );
+}
+
+export function shownLearner() {
+  const { opponent, learner, settings } = state;
+  const { games } = shownTable();
+  const isShown = (player) => !player.taught && player.settings === settings && player.games(learner) === games;
+  return [opponent, ...LEVELS].find(isShown) ?? learnerAfter(games, settings);
 }
 
 export function nextLevel() {

@@ -2,11 +2,11 @@
 
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
-import { isLimited, isWinning, nameOf } from "./rules.js";
-import { goal, nearText, plural, puzzleText, watchedText, wordsOf } from "./words.js";
+import { isLimited, isWinning, nameOf, winningMoves } from "./rules.js";
+import { betterText, goal, nearText, plural, puzzleText, watchedText, wordsOf } from "./words.js";
 import {
+  hasPlayed,
   isFriend,
-  isFromMap,
   isNear,
   isOpponent,
   isPuzzle,
@@ -16,61 +16,72 @@ import {
   phase,
   shownHeaps,
   shownPly,
+  shownTable,
   state,
 } from "./state.js";
 
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
-const NEXT = ["Next position", "wrong"];
 const BACK = ["Take it back", "undo"];
+const LAST = ["Back to the last game", "restore"];
+const NEXT = ["Next position", "wrong"];
 
 // a button is [text, data-do, value]
-const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
+const STATUS = { failed, watching, past, over, moving, thinking: moving, stopped, yours };
 
 function failed() {
   return { say: state.failure, kind: "error", buttons: [["Try again", "retry"]] };
 }
 
 function watching() {
-  return { ...watchedText(state.watched, state.settings.rival), player: 1 };
+  const back = ["Back to the game", "view", state.game.moves.length];
+  const said = watchedText(state.watched, state.settings.rival);
+  return { ...said, player: 1, kind: "watching", buttons: [["Next step", "step"], back] };
 }
 
 function moving() {
   const { game, going } = state;
   if (!isOpponent(game.player)) return yours();
-  return { say: `${state.opponent.name} takes ${wordsOf(going)} …`, aim: goal(game.board), player: 1 };
-}
-
-function thinking() {
-  return { say: `${state.opponent.name} is choosing …`, aim: goal(state.game.board), player: 1 };
+  const does = going ? `takes ${wordsOf(going)}` : "is choosing";
+  return { say: `${state.opponent.name} ${does} …`, aim: goal(game.board), player: 1 };
 }
 
 function stopped() {
-  const say = `${wordsOf(state.game.moves.at(-1))} gives the win away`;
-  return { say, how: lesson().wrong, kind: "error", buttons: [BACK] };
+  const { board, start, moves } = state.game;
+  const how = lesson()?.wrong ?? betterText(winningMoves(start, board));
+  const buttons = lesson() ? [BACK] : [NEXT, BACK];
+  return { say: `${wordsOf(moves.at(-1))} gives the win away`, how, kind: "error", buttons };
 }
 
 function yours() {
   const { game, isFirst, chosen } = state;
-  const { player, board } = game;
+  const { player, board, start, moves } = game;
   const aim = goal(board);
   if (chosen?.isTooMany) {
     const how = "Choose a bright block.";
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
-  const last = game.moves.at(-1);
-  if (isNear(game)) return { ...nearText(game), aim, player };
+  const last = moves.at(-1);
+  const buttons = state.before && !hasPlayed() && !lesson() ? [LAST] : [];
+  if (isNear(game) && !last) return { ...nearText(game), aim, player, buttons };
+  if (isPuzzle() && !last) {
+    const table = shownTable();
+    const how = puzzleText(table?.rightIn(table.positions.indexOf(start)));
+    return { say: "Which move wins?", how, aim, player, buttons };
+  }
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
   const rule = isFirst && !state.panel ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
-  const how = isFromMap() && puzzleText(game.moves);
-  const verdict = game.moves[2] && how;
-  const next = game.moves[1]?.rating === "mistake" ? BACK : NEXT;
-  const buttons = isLostStart() && !rule ? [letIt()] : isPuzzle() && verdict ? [next] : [];
-  const say = verdict || turn || rule || "Your turn";
-  return { say, how: verdict ? turn : how || (turn && rule ? rule : howTo()), aim, player, buttons };
+  if (moves.length === 1 && start !== board.heaps && last.rating === "mistake" && !isFriend()) {
+    return { say: turn, how: "That was its mistake: now you can win.", aim, player };
+  }
+  if (isPuzzle() && moves.length === 2) {
+    return { say: `✓ ${wordsOf(moves[0])} wins.`, how: turn, aim, player, buttons: [NEXT] };
+  }
+  if (isLostStart() && !rule) buttons.unshift(letIt());
+  return { say: turn || rule || "Your turn", how: turn && rule ? rule : howTo(), aim, player, buttons };
 }
 
 function isLostStart() {
@@ -110,7 +121,7 @@ function over() {
   const aim = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
   const isClean = game.moves.every(({ rating }, ply) => rating !== "mistake" || game.playerAt(ply) !== winner);
   let why = flag < 0 ? `${names()[winner]} could win from the start.` : `${moveName(flag)} gave the win away.`;
-  if (isClean && isYours) why = `${names()[winner]} made no mistake.`;
+  if (isClean && isYours) why = `${names()[winner]} made no mistake${game.isCorrected ? " in the end" : ""}.`;
   const buttons = isYours ? buttonsAfterWin() : buttonsAfterLoss(flag);
   const again = lesson() ? ["Again", "again"] : isPuzzle() ? NEXT : AGAIN;
   return { say, aim, how: game.told ?? why, player: winner, kind: "over", buttons: [...buttons, again] };
@@ -135,7 +146,7 @@ function past() {
   const { decisive: flag } = game;
   const n = game.moves.length;
   const aim = "It gave the win away.";
-  const better = `Better: ${game.better.slice(0, 3).map(wordsOf).join(" or ")}.`;
+  const better = betterText(game.better);
   if (flag >= 0 && ply === flag) {
     const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`;
     const player = game.playerAt(flag);

@@ -6,6 +6,7 @@ export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // t
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
 export const wordsOf = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 export const goal = ({ misere }) => `Whoever takes the last block ${misere ? "loses" : "wins"}.`;
+export const betterText = (moves) => `Better: ${moves.slice(0, 3).map(wordsOf).join(" or ")}.`;
 const listed = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
 
 /** Only exactly 1 is 100%. */
@@ -21,6 +22,7 @@ export function signed(value, digits = 2) {
 
 export const SAY = {
   nextGame: "From the next game on.",
+  settled: "Many more games change no value.",
   copied: "Link copied.",
   copyBy: "Copy the address of this page.",
   network: "The network could not be loaded.",
@@ -29,7 +31,6 @@ export const SAY = {
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
 };
-export const newGameSaid = (other) => `New game against ${other}.`;
 export const replaced = (name, reason) => `${SAY[reason]} The expert plays instead of ${name}.`;
 export const brokenLink = (why) => `This link is broken. ${why} Here is the first board.`;
 export const failureOf = ({ message }) => (message === "network" ? SAY.network : `A fault of this page: ${message}`);
@@ -43,7 +44,7 @@ export const BAD = {
   zero: "A heap needs at least 1 block. Leave the 0 out.",
   manyHeaps: (most, n) => `At most ${most} heaps fit. You wrote ${n}.`,
   manyBlocks: (most, n) => `A heap can have at most ${most} blocks. You wrote ${thousands(n)}.`,
-  limit: "Write a whole number from 1 on, or leave it empty for any number.",
+  limit: "Write a whole number from 1 on, or leave it empty.",
 };
 
 const singlesOf = (board) => (isLimited(board) ? "heaps with remainder 1" : "heaps of one");
@@ -58,7 +59,6 @@ function digitsOf({ heaps, max }) {
 export function lessonText(heaps, board, { values, sum, large, isException, move }) {
   const whole = board.max + 1;
   const take = move && `Take ${wordsOf(move)}`;
-  if (!heaps.some(Boolean)) return "The game is over.";
   if (isException && large === 1) {
     const than = isLimited(board) ? "a remainder of 1" : "1 block";
     const heap = nameOf(values.findIndex((value) => value >= 2));
@@ -132,26 +132,25 @@ export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
   `A learner plays against ${rivalName(rival)}${RIVAL_NOTES[rival] ?? ""} and is told only who won.`;
 export const trainedText = (games, rival) =>
-  rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
+  rival === "itself" ? `played ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
 export const settingsText = ({ rate, exploration }) =>
   `A value moves ${percent(rate)} of the way to what the game showed, and ${percent(exploration)} of the moves are random.`;
 
 /** Nobody wins more than half of the games against the expert. */
-export function findingText(rival, wins, winsExpert, mastery) {
+export function findingText(rival, wins, winsExpert) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
-  const beats = `It beats ${rivalName(rival)} ${often}`;
   const lost = `loses ${percent(1 - winsExpert)} of its games to the expert`;
-  const versus = winsExpert === 0.5 ? "wins every game that it can win against the expert" : lost;
-  const against = `It ${versus} and plays ${percent(mastery)} of the winning positions right.`;
-  return ["itself", "expert"].includes(rival) ? against : `${beats}. ${against}`;
+  const against = `It ${winsExpert === 0.5 ? "wins every game that it can win against the expert" : lost}.`;
+  return ["itself", "expert"].includes(rival) ? against : `It beats ${rivalName(rival)} ${often}. ${against}`;
 }
 
-export function watchedText({ games, move, answer, from, target, to }, rival) {
-  const say = `Game ${thousands(games)}: it takes ${wordsOf(move)}`;
-  if (to === undefined) return { say, how: `It expects ${signed(from)}.` };
-  const answered = answer ? `Then ${rivalName(rival)} takes ${wordsOf(answer)}` : say;
-  return { say: answered, how: `It saw ${signed(target)} and now expects ${signed(to)}.` };
+export function watchedText({ table, move, answer, from, target, to, next }, rival) {
+  const say = `Game ${thousands(table.games)}: it takes ${wordsOf(move)}`;
+  const reply = rival === "itself" ? "best reply" : "reply";
+  const end = `It ${target > 0 ? "won" : "lost"}`;
+  const seen = next ? `The ${reply}, ${wordsOf(answer)}, leaves it ${signed(target)}` : end;
+  return { say, how: `It expected ${signed(from)}. ${seen}. So now ${signed(to)}.` };
 }
 
 export function pythonText({ heaps, max, misere }, { rival }, games) {
@@ -160,33 +159,27 @@ export function pythonText({ heaps, max, misere }, { rival }, games) {
   return `agents.train(agent, gym.make("nim_env:Nim-v0", ${rules}, ${opponent}), ${games})`;
 }
 
-export const networkText =
-  "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
+export const networkText = "A network of 873 weights plays it perfectly, which is proven.";
 export const valuesText = "A number is what it expects from taking this block and all above it.";
-export function keyText(values, games) {
+export function keyText(name, values, games) {
   const isUntried = ([, value]) => value === null;
   if (!values.every(isUntried))
-    return `It expects +1 win, −1 loss, ★ its move${values.some(isUntried) ? ", ? untried" : ""}`;
+    return `${name}: +1 win, −1 loss, ★ its move${values.some(isUntried) ? ", ? untried" : ""}`;
   return games > 0 ? "It never had to move here: no values." : "It has no values yet. Press Train.";
 }
-export const hiddenText = "Its values appear after your move.";
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here against perfect play. ";
-/** Of the first two moves from a position of the opponent's map. */
-export function puzzleText(moves) {
-  const [its, yours] = moves;
-  if (moves.length === 3) return { wins: "✓ You kept the win.", mistake: "✗ You gave the win away." }[yours.rating];
-  if (moves.length !== 1) return "";
-  return its.rating === "mistake" ? "That was its mistake: now you can win." : "This time it played right.";
-}
+/** By how often the learner's move wins. */
+export const puzzleText = (right) =>
+  ["★, the learner’s move, is a mistake.", "★, the learner’s move, wins."][right] ?? "The learner can go wrong here.";
 export const nearText = ({ board, start }) => ({
   say: `You can win from ${start.join("-")}.`,
   how: `${wordsOf(analyze(start, board).move)} wins. Starting ${board.heaps.join("-")} loses.`,
 });
 
 export function mapText(number, wrong) {
-  const cells = "Each cell is a position that can be won, with the fewest blocks on the left.";
+  const cells = "Each cell is a winning position, the fewest blocks on the left.";
   if (!wrong) return `${cells} It plays a winning move in all ${number}.`;
   return `${cells} In ${wrong} of ${number}, the pale and red ones, it can make a mistake.`;
 }

@@ -1,6 +1,6 @@
-"""The command ``python -m nim_env check FILE ...``, which examines each player in a process of its own.
+"""Runs the command ``python -m nim_env check FILE ...``, which examines each player in a process of its own.
 
-:mod:`nim_env.check.options` describes what can be given on the command line.
+:mod:`nim_env.check.options` describes the options of the command.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from nim_env.check.report import Entry, FailedEntry, full_report, summary_line
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Judges the files, each in a process of its own, and prints the results.
+    """Runs the command: judges each file in a process of its own, and prints the results.
 
     Args:
-        arguments: The arguments after ``python -m nim_env``. ``None`` for the arguments of this process.
+        arguments: The arguments of the command line after ``python -m nim_env``, beginning with ``"check"``.
+            ``None`` to take them from ``sys.argv``.
 
     Returns:
-        The exit status, which is 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a
-        file could not be judged.
+        The exit status: 2 if a file could not be judged, otherwise 1 if the expert mastery of a player is below
+        ``--min-expert``, and otherwise 0.
     """
     options = parse(arguments)
     if options.json is not None:
@@ -43,7 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _examine_all(options: Options) -> list[Entry | FailedEntry]:
-    """Examines the files one after another. Prints and writes each result before it goes on to the next file."""
+    """Examines the files one after another, and returns an entry for each.
+
+    The result of a file is printed, and written to the file of ``--json``, before the next file is examined.
+    """
     entries: list[Entry | FailedEntry] = []
     for name in options.files:
         entry = _examine_in_process(name, options)
@@ -60,9 +64,9 @@ def _examine_all(options: Options) -> list[Entry | FailedEntry]:
 
 
 def _examine_in_process(name: str, options: Options) -> Entry | FailedEntry:
-    """Examines a player in a process of its own, so a file that crashes or never ends does not stop the others.
+    """Examines a player in a new process, so a file that crashes or never ends does not stop the command.
 
-    If the process crashes or exceeds the time limit, the error of the entry says so.
+    If the process crashes or exceeds the time limit, the result is a :class:`FailedEntry` that says so.
     """
     try:
         return run_in_process(_examine, name, options, time_limit=options.time_limit)
@@ -71,7 +75,10 @@ def _examine_in_process(name: str, options: Options) -> Entry | FailedEntry:
 
 
 def _examine(name: str, options: Options) -> Entry | FailedEntry:
-    """Examines a player and returns its entry. This function runs in the new process."""
+    """Examines a player and returns its entry, or a :class:`FailedEntry` if this raises an error.
+
+    :func:`_examine_in_process` calls this function in a new process.
+    """
     sys.argv = [name]  # for a file that reads its arguments
     from nim_env.check.examination import examine  # not above, since the parent needs none of its imports
 

@@ -1,8 +1,8 @@
-"""Runs code that other people wrote, in a process of its own.
+"""Runs code that other people wrote.
 
-- :func:`run_in_process` runs a function in a process of its own, which can crash or be stopped by a time limit.
-- :func:`run_file` and :func:`running_code_of` work inside such a process: the code prints nothing and gets no
-  input, and its errors name the file and the line.
+- :func:`run_in_process` calls a function in a new process, so a crash or an endless loop does not stop the caller.
+- :func:`run_file` and :func:`running_code_of` run the code of a file in the current process. The code prints
+  nothing and gets no input, and its errors name the file and the line.
 
 The code is not confined in any other way: it can read and write files and start processes.
 """
@@ -27,17 +27,18 @@ from nim_env.policies import InvalidPolicyOutput
 
 
 class ProcessError(Exception):
-    """The process has crashed or has exceeded its time limit."""
+    """A process that :func:`run_in_process` started has crashed or has exceeded its time limit."""
 
 
 def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: float | None = None) -> Any:
-    """Runs a function in a new process. Afterwards, it kills that process and every process that it has started.
+    """Calls a function in a new process and returns its result.
 
-    These processes are in the process group of the new process, unless they have left it. All of them inherit an
-    environment variable, the *mark*, by which those that have left can be found.
+    When the function has returned, failed or exceeded the time limit, the new process and all processes that it
+    has started are killed. The latter are found in two ways. Most of them are in the process group of the new
+    process. The others have inherited an environment variable with a unique name, the ``mark``.
 
     Args:
-        function: A function of a module, which the new process imports.
+        function: The function. It must be defined at the top of a module, because the new process imports it.
         *arguments: Its arguments. They and the result must be picklable.
         time_limit: The time limit in seconds. ``None`` for no limit.
 
@@ -76,27 +77,27 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
 
 
 def _send_result(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Runs the function in the new process, and sends its result to the process that started the new one."""
+    """Calls a function and sends its result through a pipe. This is the main function of a new process."""
     if hasattr(os, "setsid"):
         os.setsid()  # a process group of its own, which can be killed as a whole
     sender.send(function(*arguments))
 
 
 def _kill_group(number: int | None) -> None:
-    """Kills the process group with this number. Does nothing on a system without process groups.
+    """Kills all processes of the process group with this number.
 
-    ``number`` is ``None`` if no process was started.
+    Does nothing if the number is ``None``, because no process was started, or if the operating system has no
+    process groups.
     """
-    if number and hasattr(os, "killpg"):
+    if number is not None and hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(number, signal.SIGKILL)
 
 
 def _kill_marked(mark: str) -> None:
-    """Kills every process that has the environment variable ``mark``.
+    """Kills every process that was started with an environment variable named ``mark``.
 
-    This works on Linux only, since other systems have no ``/proc/PID/environ``. It does not find a process that
-    was started without this variable.
+    Does nothing on systems other than Linux, because they have no files ``/proc/PID/environ`` to read.
     """
     for _ in range(3):  # again, for processes that one of them has just started
         for path in Path("/proc").glob("[0-9]*/environ"):
@@ -105,19 +106,21 @@ def _kill_marked(mark: str) -> None:
                     os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-_last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
+_last_run: dict[Path, set[str]] = {}
+"""The folder of the last file that :func:`run_file` ran, with the names of the modules that were loaded before."""
 
 
 def run_file(path: Path) -> dict[str, Any]:
-    """Runs a Python file, which can import the modules in its folder as a script does.
+    """Runs a Python file, which can import the modules in its folder, as a script can.
 
-    The modules from the folder of the previous file are unloaded first, so each file imports its own.
+    The modules that the previously run file imported from its folder are unloaded first. So if the new file has a
+    neighbor with the same name, it imports this neighbor.
 
     Args:
         path: The file.
 
     Returns:
-        What the file defines, by name.
+        Everything that the file defines at its top level, by name.
 
     Raises:
         PlayerError: If there is no such file.
@@ -131,7 +134,7 @@ def run_file(path: Path) -> dict[str, Any]:
 
 
 def _forget_modules_of_last_run() -> None:
-    """Unloads the modules that the previous file imported from its own folder."""
+    """Unloads the modules in the folder of the file that :func:`run_file` ran last, if that file imported them."""
     for folder, before in _last_run.items():
         for name in set(sys.modules) - before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")
@@ -142,19 +145,21 @@ def _forget_modules_of_last_run() -> None:
 
 @contextlib.contextmanager
 def running_code_of(name: str, when: str = "") -> Iterator[None]:
-    """Runs a player's code in a ``with`` block. It prints nothing, gets no input, and can import from its folder.
+    """Runs a player's code in a ``with`` block.
 
-    For example::
+    The code prints nothing and gets no input, and it can import the modules in the folder of its file. For
+    example::
 
         with running_code_of("nim.py:player", "when it plays"):
             move = player([1, 3, 5, 7])
 
     Args:
-        name: The player, as the command line names it.
-        when: When the code runs, as error messages say it: "when it plays". Empty when it is imported.
+        name: The player's name on the command line, such as ``nim.py`` or ``nim.py:player``.
+        when: When the code runs, in the words of error messages, such as "when it plays". Empty while the file is
+            imported.
 
     Raises:
-        PlayerError: If the code raises an error or calls ``sys.exit``. The message names the line.
+        PlayerError: If the code raises an error or calls ``sys.exit``. The message names the line of the code.
     """
     file = name.partition(":")[0]
     with (
@@ -168,7 +173,7 @@ def running_code_of(name: str, when: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _imports_from_folder_of(file: str | Path) -> Iterator[None]:
-    """Lets code import the modules in the folder of its file, as a script does."""
+    """Lets the code in a ``with`` block import the modules in the folder of a file, as a script can."""
     folder = _folder_of(os.path.abspath(file))
     sys.path.insert(0, folder)
     try:
@@ -180,13 +185,17 @@ def _imports_from_folder_of(file: str | Path) -> Iterator[None]:
 
 @functools.lru_cache
 def _folder_of(file: str) -> str:
-    """Returns the folder of a file, with links resolved. It is cached, since it is needed in every position."""
+    """Returns the folder of a file, with symbolic links resolved.
+
+    The result is cached, because a player's code is run separately for each position.
+    """
     return os.path.dirname(os.path.realpath(file))
 
 
 @contextlib.contextmanager
 def _replaced_in_sys(name: str, value: Any) -> Iterator[None]:
-    """Replaces an attribute of :mod:`sys` in a ``with`` block. The usual unittest.mock would import asyncio."""
+    """Replaces an attribute of :mod:`sys`, such as ``sys.stdin``, during a ``with`` block."""
+    # unittest.mock.patch would do the same, but it imports asyncio, which is slow
     before = getattr(sys, name)
     setattr(sys, name, value)
     try:

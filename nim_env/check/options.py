@@ -36,21 +36,21 @@ from nim_env.rules import NimRules
 class Options:
     """The options of the command line, which describe the players, the game and the output.
 
-    An option that was not given is ``None``, unless it has a default.
+    An attribute is ``None`` if its option was not given and has no default.
 
     Attributes:
         rules: The game, from ``--heaps``, ``--max-take`` and ``--normal``.
-        files: The players, as the command line names them.
-        opponent: The player that they learned against. ``None`` for self-play.
+        files: The names of the players, such as ``nim.py`` or ``nim.py:player``.
+        opponent: The name of the player that they learned against. ``None`` for self-play.
         discount: The discount of their training.
         rewards: The rewards of a win and of a loss in their training.
-        initial: The value of a pair of position and action that was never updated.
+        initial: The value at which their Q-values started.
         on_policy: True if they learned by an on-policy method such as SARSA, otherwise ``None``.
-        episodes: The number of games for the function ``train`` of a file.
-        seed: The seed of Python's and NumPy's random generators before a file is loaded.
-        picture: The file for the map of positions.
-        json: The file for all results.
-        min_expert: The expert mastery that every player must reach.
+        episodes: The number of games that a file's function ``train`` is called with.
+        seed: The seed of Python's and NumPy's random generators, which are seeded before a file is loaded.
+        picture: The file in which the map of positions is drawn.
+        json: The file in which all results are written.
+        min_expert: The expert mastery that every player must reach, from 0 to 1.
         time_limit: The time limit for each player, in seconds.
     """
 
@@ -104,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def heap_sizes(text: str) -> list[int]:
-    """Converts a string of heap sizes that are separated by commas, such as "1,3,5,7"."""
+    """Converts heap sizes that are separated by commas, such as "1,3,5,7", to a list."""
     return [int(size) for size in text.rstrip(",").split(",")]
 
 
@@ -112,13 +112,14 @@ def parse(arguments: list[str] | None = None) -> Options:
     """Reads the command line.
 
     Args:
-        arguments: The arguments after ``python -m nim_env``. ``None`` for the arguments of this process.
+        arguments: The arguments of the command line after ``python -m nim_env``, beginning with ``"check"``.
+            ``None`` to take them from ``sys.argv``.
 
     Returns:
         The options.
 
     Raises:
-        SystemExit: If an option is wrong. The message is printed.
+        SystemExit: If an option is wrong. A message is printed that names the option.
     """
     command_line = parser()
     given = vars(command_line.parse_args(arguments))

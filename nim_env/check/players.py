@@ -1,7 +1,7 @@
-"""Players from files: programs, tables and models that other people wrote, as policies with their values.
+"""Loads players from files: programs, tables of Q-values and models that other people wrote.
 
-``python -m nim_env check --help`` lists the forms of a player, and docs/test_your_agent.md shows them with
-examples. :func:`load_player` takes a name from a command line, and :func:`player_of` takes an object.
+:func:`load_player` loads the player that a command line names, and :func:`player_of` converts a Python object to a
+player. ``python -m nim_env check --help`` lists the forms of a player, and docs/test_your_agent.md shows examples.
 """
 
 from __future__ import annotations
@@ -39,27 +39,29 @@ from nim_env.rules import NimRules, position_name
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The suffixes of the files that can be loaded."""
-_N_REPEATED_QUERIES = 100  # how often a function is queried until it draws an illegal answer again
+_N_REPEATED_QUERIES = 100  # how often a function that draws its answers is queried for an illegal one
 
 
 @dataclass(frozen=True)
 class LoadedPlayer:
-    """A player that was loaded from a file.
+    """A player that was loaded from a file, with what the file says about its values and its training.
 
     Attributes:
         rules: The game.
         policy: The policy that it plays.
-        values: Its values as a function of positions. ``None`` if it has no values.
-        remark: A sentence for the report about its values. Empty if there is nothing to say.
+        values: Its values as a function of positions, see :data:`nim_env.check.values.QFunction`. ``None`` if it
+            has no values.
+        remark: A sentence about its values for the report. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
         discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
-        behavior_policy: The policy that the values of a critic evaluate. ``None`` for all other values. It draws
-            its moves as in training, while ``policy`` plays the best moves. If a model was trained without masks,
-            it also plays illegal actions, which lose at once.
-        initial: The initial value: what its method, such as ``get_q_value``, returns for a position and a move
-            that are missing from its dictionary of Q-values. ``None`` if this is not known.
-        make_player: A function that makes a new player of the same class. ``None`` unless the player has a
-            dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``.
+        behavior_policy: For a model with an actor and a critic, the policy that it followed in training, whose
+            values the critic estimates. It draws its moves, while ``policy`` plays the most probable ones. If the
+            model was trained without masks, it can also play illegal actions, which lose at once. ``None`` for all
+            other players.
+        initial: The value at which its Q-values started. It is what the player's method, such as ``get_q_value``,
+            returns for a move that is missing from its dictionary of Q-values. ``None`` if it is not known.
+        make_player: A function that makes a new, untrained player of the same class. ``None`` unless the player
+            has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
     """
 
     rules: NimRules
@@ -74,7 +76,11 @@ class LoadedPlayer:
 
     @property
     def state_values(self) -> ValueFunction | None:
-        """The best Q-value of each position, for the player to move. ``None`` if the player has no values."""
+        """A function from positions to their values for the player to move. ``None`` if the player has no values.
+
+        It maps an array of shape ``(n, n_heaps)`` to one of shape ``(n,)``. The value of a position is the largest
+        Q-value of its legal moves.
+        """
         values = self.values
         if values is None:
             return None
@@ -88,14 +94,14 @@ class LoadedPlayer:
         return best
 
     def illegal_answer_at(self, heaps: Sequence[int]) -> str:
-        """Queries the player's function again on a position in which it gave an illegal answer.
+        """Shows an illegal answer that the player gives in a position.
 
         Args:
-            heaps: The position.
+            heaps: The position, one in which the player has given an illegal answer before.
 
         Returns:
             The illegal answer in up to 200 characters, such as ``None`` or ``(0, 9)``. The string is empty if the
-            policy is not a function, or if the function draws its answers and gives only legal ones this time.
+            policy is not a function, or if the function draws its answers and 100 of them are legal.
         """
         position = np.array([heaps])
         if isinstance(self.policy, policies.FunctionPolicy):
@@ -109,12 +115,13 @@ class LoadedPlayer:
 def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPlayer:
     """Loads the player that a command line names.
 
-    The code of a file runs while it is loaded, but it prints nothing and gets no input.
+    Loading a Python file or a model runs its code. The code prints nothing and gets no input.
 
     Args:
-        name: The player: a policy, a file, or a name in a Python file, such as ``nim.py:player``.
+        name: The name of a built-in policy, such as ``random``, the path of a file, such as ``nim.py`` or
+            ``q.npy``, or an object in a Python file, such as ``nim.py:player``.
         rules: The game.
-        episodes: The number of games for a function ``train`` of a Python file.
+        episodes: The number of games to train, if the Python file has a function ``train`` instead of a player.
 
     Returns:
         The player.
@@ -142,7 +149,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def _candidate_in_program(name: str) -> Any:
-    """Runs the file of ``FILE.py:NAME`` and returns the object NAME, of which :func:`player_of` makes a player."""
+    """Returns the object that a name such as ``nim.py:agent.get_move`` stands for. Its file is run."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
@@ -154,9 +161,9 @@ def _candidate_in_program(name: str) -> Any:
 
 
 def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
-    """Reads a file: a model or a table of probabilities as a policy, or Q-values in a dictionary or an array.
+    """Reads a file that is not a program, and returns what it contains, in a form that :func:`player_of` takes.
 
-    :func:`player_of` makes a player of the result.
+    A model or a table of probabilities is returned as a policy, and Q-values as a dictionary or an array.
     """
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
@@ -178,7 +185,10 @@ def _candidate_in_data_file(path: Path, rules: NimRules) -> Any:
 
 
 def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
-    """Runs a file and returns the player that it defines. If there is none, its ``train`` makes one."""
+    """Runs a Python file and returns the player that it defines.
+
+    If it defines none, its function ``train`` is called with ``episodes`` and must return the player.
+    """
     name = str(path)
     with running_code_of(name):
         defined = run_file(path)
@@ -192,12 +202,14 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
 
 
 def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
-    """Makes a player of a function, a policy, an agent, a table of Q-values, or an object with a method.
+    """Converts a Python object to a player.
 
-    An agent or a policy that was trained on a named encoding gets the observations of this encoding.
+    If the object is an agent or a policy that was trained with an encoding of this package, such as ``"bits"``, it
+    gets the observations of this encoding.
 
     Args:
-        candidate: The object.
+        candidate: The object: a function, a policy, an agent, a table of Q-values (an array or a dictionary), or
+            any object with a method ``choose_action`` or ``getMove``.
         rules: The game.
         name: The name of the object in error messages.
 
@@ -226,7 +238,7 @@ def player_of(candidate: Any, rules: NimRules, name: str = "player") -> LoadedPl
 
 
 def _player_of_model(model: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a Stable-Baselines3 model, with the facts about its training that are in its file."""
+    """Converts a model of Stable-Baselines3 to a player, with what the model's file says about its training."""
     return LoadedPlayer(
         rules,
         policies.checked_policy(model, rules, name),
@@ -237,7 +249,7 @@ def _player_of_model(model: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 
 def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a dictionary of Q-values, which it plays greedily."""
+    """Converts a dictionary of Q-values to a player, which plays the move with the largest value."""
     entries = entries_by_pair(q, rules, name)
     try:
         table, remark = q_table_of(entries, rules)
@@ -247,10 +259,10 @@ def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> L
 
 
 def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """Makes a player of a policy or an agent.
+    """Converts a policy or an agent to a player, with its values if it has any.
 
-    The values of an agent come from its method ``q_values``, which takes observations. A policy on heap sizes can
-    have a method ``values`` instead, which takes positions.
+    If the object has an ``observation_space``, its values come from its method ``q_values``, which maps
+    observations to Q-values. Otherwise they come from its method ``values``, which maps positions to values.
     """
     space = getattr(policy, "observation_space", None)
     if space is None:
@@ -269,9 +281,9 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _policy_of_function(
     choose: Callable[..., Any], options: Mapping[str, bool], rules: NimRules, name: str
 ) -> policies.Policy:
-    """Makes a policy of a function or method. Errors that it raises name the position.
+    """Converts a function or method that chooses a move to a policy.
 
-    ``options`` are passed to it as keyword arguments.
+    ``options`` are keyword arguments for each call. If a call raises an error, its message names the position.
     """
     required = required_parameters(choose)
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"

@@ -1,7 +1,7 @@
-"""Programs of other people: what counts as a player in them, how it is called, and how their errors are described.
+"""Finds the player in a program that somebody else wrote, and describes the errors that the program raises.
 
-The page "Your own program" uses this module too, in the browser, without NumPy and without this package. So it
-needs only the standard library, and the functions that the page calls keep their names.
+The web page "Your own program" uses this module too, in a browser that has neither NumPy nor this package. So the
+module needs only the standard library, and the functions that the page calls must keep their names.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from pathlib import Path
 from typing import Any
 
 CHOICE_METHODS = ("choose_action", "getMove")
-"""The names of methods that choose a player's move."""
+"""The names of methods that choose a player's move. An object with one of them is a player."""
 
 
 def has_choice_method(thing: Any) -> bool:
-    """Returns whether an object or a class has a method that chooses a move."""
+    """Returns whether an object or a class has one of the :data:`CHOICE_METHODS`. Returns False for a module."""
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
 def players_in(definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Finds the players that a file defines: a function ``choose_action``, and objects with a choice method.
+    """Finds the players that a file defines.
 
-    The choice methods are :data:`CHOICE_METHODS`.
+    A player is a function named ``choose_action``, or an object with one of the :data:`CHOICE_METHODS`.
 
     Args:
-        definitions: What the file defines, by name.
+        definitions: Everything that the file defines at its top level, by name.
 
     Returns:
-        The players by name. A player with two names is listed once.
+        The players by name. A player with two names is listed once, under the first.
     """
     players: dict[int, str] = {}
     for name, thing in definitions.items():
@@ -52,8 +52,8 @@ def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
         player: An object with one of the :data:`CHOICE_METHODS`, or a function.
 
     Returns:
-        The player's method, or the player itself if it is a function. Then the keyword arguments that turn off
-        exploration.
+        The player's method, or the player itself if it has none. The second value has the keyword arguments for
+        each call: ``{"epsilon": False}``, which turns off exploration, if there is such a parameter, else ``{}``.
     """
     choose = next((getattr(player, choice) for choice in CHOICE_METHODS if hasattr(player, choice)), player)
     explores = callable(choose) and "epsilon" in inspect.signature(choose).parameters
@@ -61,21 +61,21 @@ def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
 
 
 def required_parameters(function: Callable[..., Any]) -> list[str]:
-    """Lists the names of the parameters that a caller must pass, except ``epsilon``."""
+    """Lists the names of the parameters without a default value, except ``epsilon``."""
     parameters = inspect.signature(function).parameters.values()
     is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
 def only_player(definitions: Mapping[str, Any], file: str) -> Any:
-    """Finds the only player that a file defines.
+    """Finds the player of a file that must not define more than one.
 
     Args:
-        definitions: What the file defines, by name.
-        file: The file, as the command line names it.
+        definitions: Everything that the file defines at its top level, by name.
+        file: The name of the file for error messages.
 
     Returns:
-        The player. ``None`` if there is none.
+        The player. ``None`` if the file defines none.
 
     Raises:
         ValueError: If the file defines several players.
@@ -91,11 +91,11 @@ def training_function(definitions: Mapping[str, Any], file: str) -> Callable[[in
     """Finds the function ``train`` of a file that defines no player.
 
     Args:
-        definitions: What the file defines, by name.
-        file: The file, as the command line names it.
+        definitions: Everything that the file defines at its top level, by name.
+        file: The name of the file for error messages.
 
     Returns:
-        The function, which takes the number of games.
+        The function. It takes the number of games.
 
     Raises:
         ValueError: If there is no such function, or if it needs other arguments.
@@ -114,14 +114,15 @@ def training_function(definitions: Mapping[str, Any], file: str) -> Callable[[in
 
 
 def how_to_name_a_player(thing: Any, name: str) -> str:
-    """Says what to write on the command line, or in the file, if a class or an object is not a player itself.
+    """Writes a hint for users who name a class, or an object that cannot play, where a player is expected.
 
     Args:
         thing: The class or the object.
-        name: Its name on the command line.
+        name: What the user wrote on the command line, such as ``nim.py:NimAI``.
 
     Returns:
-        The end of an error message, which starts with a semicolon. It is empty if there is nothing to say.
+        The end of an error message, such as ``"; make an object of the class: player = NimAI()"``. It is empty if
+        the object has no method that could choose moves.
     """
     if inspect.isclass(thing):
         return f"; make an object of the class: player = {thing.__name__}()"
@@ -138,10 +139,12 @@ def how_to_name_a_player(thing: Any, name: str) -> str:
 
 
 def player_factory(player: Any) -> Callable[[], Any] | None:
-    """Returns a function that makes new players of the same class as a given one.
+    """Returns a function that makes a new, untrained player of the same class as ``player``.
 
-    If the class needs arguments, a new player is a copy with an empty table. The result is ``None`` unless the
-    player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, as in CS50's project Nim.
+    If the class needs arguments, the new player is a copy with an empty dictionary ``q``.
+
+    Returns ``None`` unless ``player`` has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, which
+    are a position and a move as in CS50's project Nim.
     """
     first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
     has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
@@ -149,7 +152,10 @@ def player_factory(player: Any) -> Callable[[], Any] | None:
 
 
 def _new(player: Any) -> Any:
-    """Makes a new player of the class of ``player``."""
+    """Makes a new player of the class of ``player``.
+
+    If the class needs arguments, the new player is a copy of ``player`` with an empty ``q``.
+    """
     try:
         return type(player)()
     except TypeError:
@@ -159,13 +165,13 @@ def _new(player: Any) -> Any:
 
 
 def import_file(path: Path) -> dict[str, Any]:
-    """Imports a file as a new module, even if another module already has its name.
+    """Imports a Python file, even if another module already has its name.
 
     Args:
         path: The file.
 
     Returns:
-        What the file defines, by name.
+        Everything that the file defines at its top level, by name.
     """
     is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
     name = f"player_{path.stem}" if is_taken else path.stem
@@ -179,10 +185,10 @@ def import_file(path: Path) -> dict[str, Any]:
 
 
 class PlayerError(ValueError):
-    """The code of a player has failed."""
+    """The code of a player has raised an error or called ``sys.exit``."""
 
 
-_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
+_REMEDIES = {  # what to do, by a pattern of the error message; most of these programs are for an older Python
     "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
     "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
     "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
@@ -198,7 +204,7 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
 
     Args:
         value: The value.
-        text: Converts it to a string.
+        text: The function that converts it to a string.
 
     Returns:
         The string, with an ellipsis if it was cut.
@@ -209,12 +215,13 @@ def shorten(value: Any, text: Callable[[Any], str] = repr) -> str:
 
 @contextlib.contextmanager
 def describing_errors(name: str, when: str = "", others: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Runs the code of a player in a ``with`` block, and turns its errors into a :class:`PlayerError`.
+    """Runs a player's code in a ``with`` block, and turns its errors into a :class:`PlayerError`.
 
     Args:
-        name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
-        when: When the code runs, as :func:`describe_error` takes it.
-        others: The types of errors that are raised unchanged.
+        name: The player's name on the command line, such as ``nim.py`` or ``nim.py:player``.
+        when: When the code runs, in the words of the error message, such as "at 0-0-1". Empty while the file is
+            imported.
+        others: Types of errors that are not turned into a :class:`PlayerError`.
 
     Raises:
         PlayerError: If the code raises an error or calls ``sys.exit``.
@@ -228,16 +235,16 @@ def describing_errors(name: str, when: str = "", others: tuple[type[Exception], 
 
 
 def describe_error(error: BaseException, name: str, when: str) -> str:
-    """Describes an error that a program has raised.
+    """Describes an error that a player's code has raised.
 
     Args:
         error: The error.
-        name: The player, as the command line names it: ``nim.py`` or ``nim.py:player``.
-        when: When the code ran, such as "at 0-0-1". Empty when it is imported, since the line says enough.
+        name: The player's name on the command line, such as ``nim.py`` or ``nim.py:player``.
+        when: When the code ran, such as "at 0-0-1". Empty if the file was being imported.
 
     Returns:
-        The description without a period, such as ``nim.py, line 3: KeyError: 7 (at 0-0-1)``. It names the last
-        line of the program in the traceback, and adds a remedy if the error is a frequent one.
+        The description, such as ``nim.py, line 3: KeyError: 7 (at 0-0-1)``. The line is the last one of the
+        player's file in the traceback. If the error is a common one, the description ends with a remedy.
     """
     file = Path(name.partition(":")[0]).resolve()
     frames = traceback.extract_tb(error.__traceback__)

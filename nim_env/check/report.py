@@ -1,4 +1,4 @@
-"""The report of the command: the entry of each player, and the lines in which it is printed."""
+"""The report of the command ``check``: an entry for each player, and how the entries are printed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FailedEntry:
-    """The entry of a player that could not be judged.
+    """The entry in the report for a player that could not be judged.
 
     Attributes:
-        player: The player, as the command line names it.
+        player: The player's name on the command line.
         error: What went wrong.
     """
 
@@ -20,28 +20,28 @@ class FailedEntry:
     error: str
 
     def to_json(self) -> dict[str, Any]:
-        """Returns a dictionary of the attributes."""
+        """Returns the entry as a dictionary, for the file of the option ``--json``."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The entry of a player that was judged.
+    """The entry in the report for a player that was judged.
 
     Attributes:
-        player: The player, as the command line names it.
+        player: The player's name on the command line.
         game: The game in words.
         metrics: The exact metrics by name, as :meth:`nim_env.evaluation.Report.to_dict` returns them.
-        share: Expert mastery on a scale on which random play has 0 and perfect play has 1.
+        share: Expert mastery, rescaled so that random play has 0 and perfect play has 1.
         won_positions: The number of winning positions.
         mistakes: The number of winning positions in which the player can play a losing move.
         first_mistakes: The five mistakes with the fewest objects, in words.
         remarks: Sentences about the player's values and answers.
         result: The result of the verdict: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
-        bugs_in: The names of the functions that have a bug, ``"choice"`` if the choice of the move has one, and
-            the bugs that the values show. Empty if there are none.
+        bugs_in: Where the bugs are: the names of the functions that have one, ``"choice"`` if the choice of moves
+            has one, and the names of the bugs that the values show. Empty if there are none.
         findings: The findings of the diagnosis, as :class:`nim_env.evaluation.Diagnosis` names them.
-        verdict: What was found, in words.
+        verdict: What the examination found, in words.
     """
 
     player: str
@@ -58,14 +58,17 @@ class Entry:
     verdict: str
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the entry as a dictionary. Each metric has its own key, and ``error`` is ``None``."""
+        """Returns the entry as a dictionary, for the file of the option ``--json``.
+
+        Each metric has its own key, and ``"error"`` is ``None``.
+        """
         attributes = dict(vars(self))
         player, game, metrics = (attributes.pop(name) for name in ("player", "game", "metrics"))
         return {"player": player, "error": None, "game": game, **metrics, **attributes}
 
 
 def full_report(entry: Entry) -> str:
-    """Returns the lines that are printed if there is only one player."""
+    """Returns the text that the command prints for a player if it is the only one."""
     metrics = {**entry.metrics, "share": entry.share}
     lines = [f"{entry.player} on {entry.game}"]
     lines += [f"{name:24} {number:.4f}" for name, number in metrics.items()]
@@ -75,10 +78,10 @@ def full_report(entry: Entry) -> str:
 
 
 def summary_line(entry: Entry) -> str:
-    """Returns the line that is printed for each of several players.
+    """Returns the line that the command prints for each player if there are several.
 
     It has the player's name, expert mastery, share, result and remarks. If there is a bug, the result says where.
-    Otherwise it is the first sentence of the verdict.
+    Otherwise the result is the first sentence of the verdict.
     """
     is_bug = entry.result == "bug"
     result = f"bug: {', '.join(entry.bugs_in)}" if is_bug else entry.verdict.partition(".")[0].lower()

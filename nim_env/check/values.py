@@ -1,4 +1,4 @@
-"""Reads the values of a player, from its dictionary of Q-values or from one of its methods."""
+"""Reads the values that a player has learned, from its dictionary of Q-values or from one of its methods."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from nim_env.check.programs import PlayerError, shorten
 from nim_env.rules import NimRules
 
 QFunction: TypeAlias = Callable[[NDArray[Any]], Any]
-"""A function that maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values for the player to
-move ``(n,)``."""
-_DICTIONARIES = ("q", "Q", "q_table", "Q_table")  # the names of dictionaries with a player's values
-_METHODS = ("get_q_value", "q_value", "get_value", "value")  # (heaps, (heap, count)) -> number
+"""A function that maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``. It can also return only the
+values of the positions for the player to move, ``(n,)``."""
+_DICTIONARIES = ("q", "Q", "q_table", "Q_table")  # the usual names of a player's dictionary of Q-values
+_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of its method (heaps, (heap, count)) -> Q-value
 
 
 class FoundValues(NamedTuple):
     """The values of a player.
 
     Attributes:
-        values: The values as a function of positions. ``None`` if there are none.
-        remark: A sentence for the report about the values. Empty if there is nothing to say.
-        initial: The initial value: what the player's method, such as ``get_q_value``, returns for a position and a
-            move that are missing from its dictionary of Q-values. ``None`` if this is not known.
+        values: The values as a function of positions. ``None`` if the player has none.
+        remark: A sentence about the values for the report. Empty if there is nothing to say.
+        initial: The value at which the Q-values started. It is what the player's method, such as ``get_q_value``,
+            returns for a move that is missing from its dictionary of Q-values. ``None`` if it is not known.
     """
 
     values: QFunction | None
@@ -36,31 +36,23 @@ class FoundValues(NamedTuple):
     initial: float | None = None
 
 
-class QTable(NamedTuple):
-    """The Q-values of a dictionary as a table.
-
-    Attributes:
-        q_values: A row for each position by its index, float64 of shape ``(n_positions, n_actions)``.
-        remark: A sentence about the keys of the dictionary. Empty if there is nothing to say.
-    """
-
-    q_values: NDArray[np.float64]
-    remark: str = ""
-
-
 def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
-    """Finds the values of a player. It looks in three places and takes the first values that it finds.
+    """Finds the values of a player.
 
-    The first place is a dictionary of Q-values, if it can be read. The second is a method that returns the value
-    of one move in one position. The third is a method ``values``, which takes many positions at once.
+    The values are taken from the first of these places that the player has:
+
+    1. a dictionary of Q-values that can be read, named ``q``, ``Q``, ``q_table`` or ``Q_table``;
+    2. a method that returns the Q-value of one move, named ``get_q_value``, ``q_value``, ``get_value`` or
+       ``value``;
+    3. a method ``values``, which returns the values of many positions, as a :data:`QFunction` does.
 
     Args:
         player: The player, an object.
         rules: The game.
-        name: The player, as the command line names it.
+        name: The player's name on the command line, for error messages.
 
     Returns:
-        The values. If there are some that cannot be read, the remark says why.
+        The values. If the player has values that cannot be read, the remark says why.
 
     Raises:
         ValueError: If its dictionary belongs to another board.
@@ -83,10 +75,11 @@ def find_values(player: Any, rules: NimRules, name: str) -> FoundValues:
 def _values_in_dictionary(
     dictionary: Mapping[Any, Any], method: Callable[..., Any] | None, rules: NimRules, name: str
 ) -> FoundValues:
-    """Reads the values from a dictionary of Q-values.
+    """Reads the values from a player's dictionary of Q-values.
 
-    A pair of position and move that the dictionary lacks gets the value that the player's ``method`` returns for
-    such a pair. Without a method, or if all keys have sorted heaps, it gets 0.
+    ``method`` is the player's method that returns the Q-value of one move, if it has one. The moves that are
+    missing from the dictionary get the value that this method returns for the first of them. Without a method, or
+    if the heaps are sorted in all keys, they get 0.
     """
     entries = entries_by_pair(dictionary, rules, name)
     try:
@@ -100,7 +93,7 @@ def _values_in_dictionary(
 
 
 def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str) -> FoundValues:
-    """Reads the values by calling the player's method for every legal move in every position."""
+    """Reads a player's values by calling its method ``method_name`` for every legal move in every position."""
     try:
         with running_code_of(name, f"in {method_name}"):
             q_values = _table_of_method(getattr(player, method_name), rules)
@@ -110,26 +103,31 @@ def _values_by_method(player: Any, method_name: str, rules: NimRules, name: str)
 
 
 def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
-    """Returns a function that maps positions to their rows of ``table``. The row of a position is at its index."""
+    """Returns a function that looks up the values of positions, ``(n, n_heaps)``, in a table.
+
+    ``table`` has a row for each position index, and the function returns the rows of the positions.
+    """
     return lambda heaps: table[rules.index(heaps)]
 
 
 def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -> dict[Any, Any]:
-    """Returns the entries of a dictionary, which can be nested, with all keys in one form.
+    """Brings the keys of a player's dictionary of Q-values into the form ``(heaps, (heap, count))``.
 
-    A key becomes (heaps, (heap, count)) if it contains a number for each heap and two more for the move, in a
-    tuple, in nested tuples or in a string. All other keys stay unchanged.
+    The player's own keys can be tuples, nested tuples or strings, if they contain the heap sizes, the heap and the
+    count in this order: ``"1-3-5-7: (0, 1)"`` becomes ``((1, 3, 5, 7), (0, 1))``. Keys of any other form stay
+    unchanged.
 
     Args:
-        dictionary: The dictionary. Its values can be dictionaries too: one for each position.
+        dictionary: The dictionary. It can also be nested: ``dictionary[heaps][move]`` is the Q-value then.
         rules: The game.
-        name: The player, as the command line names it.
+        name: The player's name on the command line, for the error message.
 
     Returns:
-        The values by key, without nesting.
+        The Q-values by key, without nesting.
 
     Raises:
-        ValueError: If the keys have positions, but the start of the game is not one of them.
+        ValueError: If there are keys with positions, but none with the start of the game, so the Q-values belong
+            to another board.
     """
     entries = {}
     for key, value in dictionary.items():
@@ -146,23 +144,24 @@ def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -
 
 
 def _numbers_in(key: Any) -> list[Any]:
-    """Lists the numbers of a key in order, from nested tuples and strings such as ``1-3-5-7``."""
+    """Lists the numbers in a key in their order: in a tuple, nested tuples, or a string such as ``1-3-5-7``."""
     if isinstance(key, tuple):
         return [number for part in key for number in _numbers_in(part)]
     return [*map(int, re.findall(r"\d+", key))] if isinstance(key, str) else [key]
 
 
-def q_table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
-    """Converts the entries of a dictionary to a table. Moves that are missing from it have the value 0.
+def q_table_of(entries: dict[Any, Any], rules: NimRules) -> tuple[NDArray[np.float64], str]:
+    """Converts a dictionary of Q-values to a table. Moves that are missing from it have the value 0.
 
-    If the heaps of all keys are sorted, the values of a position count for all arrangements of its heaps.
+    If the heaps are sorted in all keys, each Q-value is copied to all other arrangements of the heaps.
 
     Args:
-        entries: The values by (heaps, (heap, count)).
+        entries: The Q-values by ``(heaps, (heap, count))``.
         rules: The game.
 
     Returns:
-        The table.
+        The table, with a row for each position index, of shape ``(n_positions, n_actions)``. The second value is a
+        remark for the report, which says whether the heaps are sorted. It is empty if they are not.
 
     Raises:
         TypeError: If a key or a value has another form.
@@ -172,13 +171,16 @@ def q_table_of(entries: dict[Any, Any], rules: NimRules) -> QTable:
     q_values = policies.q_values_of(rules, known)
     positions = {rules.heaps, *(tuple(heaps) for heaps, _ in known)}
     if rules.n_heaps == 1 or len(positions) == 1 or any(list(heaps) != sorted(heaps) for heaps in positions):
-        return QTable(q_values)
+        return q_values, ""
     remark = "The heaps of its keys are sorted: each value counts for all arrangements of them."
-    return QTable(_for_all_arrangements(q_values, rules), remark)
+    return _for_all_arrangements(q_values, rules), remark
 
 
 def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDArray[np.float64]:
-    """Copies the Q-values of the positions with sorted heaps to all other arrangements of these heaps."""
+    """Copies the Q-values of each position with sorted heaps, such as 1-2, to its other arrangements, such as 2-1.
+
+    ``q_values`` and the result have a row for each position index, ``(n_positions, n_actions)``.
+    """
     heaps = rules.all_positions()
     sorted_rows = np.asarray(rules.index(np.sort(heaps, axis=1)), dtype=np.intp)
     # the place of each action's heap in the sorted position
@@ -190,9 +192,11 @@ def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDA
 
 
 def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: NimRules) -> float | None:
-    """Returns the initial value: what a player's method returns for a legal move that its dictionary lacks.
+    """Returns the value at which a player's Q-values started.
 
-    Returns ``None`` if no move is missing, or if the method does not return a finite number.
+    This is what ``method``, which takes heap sizes and a move, returns for the first legal move that is missing
+    from ``entries``, the player's Q-values. Returns ``None`` if no move is missing, or if the method does not
+    return a finite number.
     """
     pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
     missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
@@ -209,14 +213,17 @@ def _initial_value(method: Callable[..., Any], entries: dict[Any, Any], rules: N
 def _with_initial_value(
     q_values: NDArray[np.float64], initial: float, entries: dict[Any, Any], rules: NimRules
 ) -> NDArray[np.float64]:
-    """Returns the Q-values, with ``initial`` for every legal move that is missing from ``entries``."""
+    """Returns the table ``q_values`` with ``initial`` for all legal moves that are missing from ``entries``."""
     is_known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
     is_legal = rules.action_mask(rules.all_positions()) > 0
     return np.where(is_legal & ~is_known, initial, q_values)
 
 
 def _table_of_method(method: Callable[[list[int], tuple[int, int]], Any], rules: NimRules) -> NDArray[np.float64]:
-    """Makes a table from a method ``(heaps, (heap, count)) -> number``. Illegal actions have the value 0."""
+    """Makes a table of Q-values by calling a method ``(heaps, (heap, count)) -> Q-value`` for all legal moves.
+
+    The table has a row for each position index and a column for each action, and 0 for illegal actions.
+    """
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for row, heaps in zip(q_values, rules.all_positions().tolist(), strict=True):
         for move in rules.legal_moves(heaps):

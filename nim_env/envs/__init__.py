@@ -3,7 +3,7 @@
 A step of one game makes these calls. The module of each function is on the right::
 
     NimEnv.step                              gym_env
-        StepResult.is_legal                  _results: whether the action is legal in the state before
+        SingleGame._state_after              _single_game: the state after the action
         FixedReplies.draw                    _replies: the state after the opponent's reply, from a list
             ReplyLists.of_state              _reply_distribution: makes the list at the first visit
                 ReplyDistribution.weights    _reply_distribution: queries the opponent's policy
@@ -14,19 +14,18 @@ A step of many games makes these calls, with arrays::
 
     NimVectorEnv.step                        vector_env
         Board.next_states                    board: the states after the actions
-        GameOpponents.reply                  _opponents
-            GameOpponents.with_new_opponents _opponents: who plays the games that begin
-            Roster.draw_replies              _opponents
-                FixedReplies.draw_batch      _replies
-                    AliasLists.draw          _internal.draws: the states after the replies
+        GameOpponents.with_new_opponents     _opponents: who plays the games that begin
+        Roster.draw_replies                  _opponents: the states after the opponents' replies
+            FixedReplies.draw_batch          _replies
+                AliasLists.draw              _internal.draws
         Board.rewards, Board.is_over         board
         NimVectorEnv._restart                vector_env: in same-step mode, games that begin at once
         Board.masks                          board
         Observations.of                      _results
 
-To understand a reply, begin with ``Replies.draw_batch``. ``FixedReplies`` draws from the same distribution, but
-faster, from lists. If a policy can change its answers, :class:`~nim_env.envs._replies.Replies` queries it at each
-move. The AEC environment has no opponent, so its step only looks up the result of the new state.
+To understand how the opponent replies, begin with ``Replies.draw_batch``, which queries the policy at each move.
+``FixedReplies`` is for policies that always give the same answers. It draws from the same distribution, but
+faster, from lists. The AEC environment has no opponent, so its step only looks up the result of the new state.
 
 ``_config`` checks the arguments of all three environments, ``_single_game`` has what the two with a single game
 share, and ``_transitions`` makes the table ``P``.

@@ -23,10 +23,10 @@ FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
 
 @dataclass(frozen=True)
 class EnvConfig:
-    """The arguments of an environment, which are checked here.
+    """The arguments of an environment. The constructor checks them.
 
-    ``opponent`` is ``None`` in self-play and in PettingZoo's environment. If there is an opponent,
-    ``first_player`` is ``"random"`` by default, or ``"agent"`` with ``random_start``.
+    They mean the same as in :class:`nim_env.envs.gym_env.NimEnv`. In PettingZoo's environment there is no
+    opponent, so ``opponent`` and ``first_player`` are ``None``.
     """
 
     rules: NimRules
@@ -68,13 +68,17 @@ class EnvConfig:
 
     @cached_property
     def start(self) -> Start:
-        """How episodes begin: one of the four starts that :mod:`nim_env.envs._reply_distribution` describes."""
+        """How episodes begin: who moves first, or ``"random_position"`` if they start from random positions."""
         if self.random_start:
             return "random_position"
         return "random_player" if self.first_player == "random" else self.first_player or "agent"
 
     def with_opponent(self, opponent: PolicyLike | OpponentPool) -> EnvConfig:
-        """Returns the same arguments with another opponent."""
+        """Returns the same arguments with another opponent.
+
+        Raises ValueError if the old or the new opponent is ``None``, since an environment cannot switch to or from
+        self-play.
+        """
         if self.opponent is None or opponent is None:
             raise ValueError(
                 f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; create a new environment to "
@@ -82,24 +86,25 @@ class EnvConfig:
             )
         return replace(self, opponent=opponent)
 
-    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> EnvConfig:
-        """Returns the arguments for one episode, after ``reset_options`` have replaced some of them.
+    def start_of_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Start:
+        """Returns how the next episode begins: as in other episodes, unless ``reset_options`` say something else.
 
-        Raises ValueError if ``reset_options`` has a key that is not ``allowed``, or keys that exclude each other.
+        Raises ValueError if an option is not one of ``allowed``, or if two options exclude each other.
         """
         for key in reset_options:
             checked_choice("each key of options", key, allowed)
         first_player = reset_options.get("first_player")
         if first_player is not None and reset_options.get("heaps") is not None:
             raise ValueError('options["first_player"] has no effect with options["heaps"]; omit one of them')
-        return self if first_player is None else replace(self, first_player=first_player)
+        return self.start if first_player is None else replace(self, first_player=first_player).start
 
 
 def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the states in which games start if ``reset`` has the option ``heaps``.
+    """Checks the option ``heaps`` of ``reset``, and returns the number of each position: its index in the rules.
 
-    The result has one state for each game in which ``is_reset`` is True. ``heaps`` has one position for all games
-    or one for each game. Raises ValueError if it has the wrong shape, or if a game would start with empty heaps.
+    ``heaps`` holds one position for all games, or one for each game. ``is_reset`` marks the games that are reset,
+    and the result, int64, has a number for each of them. Raises ValueError if ``heaps`` has the wrong shape, or if
+    a game would start with empty heaps.
     """
     indices = np.asarray(rules.index(heaps))
     fits = indices.shape in ((), is_reset.shape)
@@ -125,14 +130,15 @@ def checked_action(action: Any, n_actions: int) -> int:
 
 
 def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Returns the actions of ``n`` games, np.intp of shape ``(n,)``.
+    """Returns the actions of ``n`` games as an array, np.intp of shape ``(n,)``.
 
-    Raises InvalidAction if they are not ``n`` integers in the action space. An action that will be ignored can be
-    any integer.
+    Raises InvalidAction if ``actions`` are not ``n`` integers in the action space. In a game that ``is_ignored``
+    marks, the action can be any integer.
     """
     array = np.asarray(actions)
     if array.shape != is_ignored.shape or array.dtype.kind not in "iu":
-        raise InvalidAction(f"actions must be {len(is_ignored)} integers; got {array.dtype} {array.shape}")
+        n = len(is_ignored)
+        raise InvalidAction(f"actions must be an array of {n} integers; got {array.dtype} of shape {array.shape}")
     numbers = np.asarray(array, dtype=np.int64)
     is_wrong = numbers.view(np.uint64) >= n_actions  # as unsigned numbers, negative ones are large
     if np.count_nonzero(is_wrong):

@@ -43,7 +43,7 @@ class OpponentSampler:
     Args:
         board: The board.
         source: A policy, a pool, or ``None`` in self-play.
-        start: How episodes begin, as :mod:`nim_env.envs._reply_distribution` describes.
+        start: Who moves first in an episode, as :mod:`nim_env.envs._reply_distribution` describes.
 
     Attributes:
         opponents: The opponents that can be drawn. :meth:`refresh` updates them.
@@ -53,42 +53,35 @@ class OpponentSampler:
         self._board = board
         self._pool = source if isinstance(source, OpponentPool) else None
         self._policy = None if isinstance(source, OpponentPool) else source
-        self._numbers = range(0)  # the numbers of the opponents at the last refresh
-        self._start: Start | None = None  # the start at the last refresh
+        self._refreshed_for: Any = None  # the members' numbers and the start at the last refresh
         self.opponents: tuple[Opponent, ...] = ()
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates :attr:`opponents` from the pool, and checks that each of them can play games with this start.
+        """Updates :attr:`opponents` from the pool. Checks that each can play games that begin as ``start`` says.
 
-        Raises ValueError if an opponent is a table with an invalid row. Also if an opponent can move first, but
-        each of its opening moves would end the game.
+        Raises ValueError if an opponent is a table with an invalid row, or if an opponent can move first but each
+        of its opening moves would end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
-        if start == self._start and numbers == self._numbers:
+        if self._refreshed_for == (numbers, start):
             return
-        opponents = self.opponents
-        if numbers != self._numbers:
-            policies = (self._policy,) if self._pool is None else self._pool.policies
-            known = {opponent.member_number: opponent for opponent in opponents}
-            opponents = tuple(
-                known.get(number) or Opponent(replies_of(self._board, policy), number)
-                for number, policy in zip(numbers, policies, strict=True)
-            )
+        policies = (self._policy,) if self._pool is None else self._pool.policies
+        known = {opponent.member_number: opponent for opponent in self.opponents}
+        opponents = tuple(
+            known.get(number) or Opponent(replies_of(self._board, policy), number)
+            for number, policy in zip(numbers, policies, strict=True)
+        )
         for opponent in opponents:
             opponent.replies.check_start(start)
         self.opponents = opponents
-        self._numbers = numbers
-        self._start = start
-
-    def refresh_for_episode(self, start: Start) -> None:
-        """Does the same as :meth:`refresh`, and also raises ValueError if no member has a positive weight."""
-        self.refresh(start)
-        if self._pool is not None:
-            _ = self._pool.probabilities  # raises the error
+        self._refreshed_for = numbers, start
 
     def draw(self, generator: Generator, size: int | None = None) -> Any:
-        """Draws an index into :attr:`opponents` for one game, or indices for ``size`` games."""
+        """Draws an index into :attr:`opponents` for one game, or indices for ``size`` games.
+
+        Raises ValueError if no member of the pool has a positive weight.
+        """
         return 0 if self._pool is None else self._pool.draw(generator, size)
 
 
@@ -128,10 +121,7 @@ class Roster:
         return {**self.__dict__, "_joined_lists": {}}  # a copy makes the lists again
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
-        """Draws a reply in each of ``n`` games and returns the states after the replies, shape ``(n,)``.
-
-        ``indices`` holds the index of each game's opponent in :attr:`opponents`.
-        """
+        """Draws a reply of ``opponents[indices[i]]`` in each game i, and returns the states after the replies."""
         if self.only_replies is not None:
             return self.only_replies.draw_batch(states, start, generator)
         lists = self._lists(start)
@@ -144,16 +134,16 @@ class Roster:
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """Returns the lists of replies of all opponents, joined in their order.
+        """Returns the lists of replies of all opponents in one object, the lists of the first opponent first.
 
         The result is ``None`` if an opponent has no lists, because its policy is queried at each move, or if all
-        lists together are too large.
+        lists together are too large. It is computed only once for each start.
         """
         if start not in self._joined_lists:
-            self._joined_lists[start] = self._joined(start)
+            self._joined_lists[start] = self._join_lists(start)
         return self._joined_lists[start]
 
-    def _joined(self, start: Start) -> AliasLists | None:
+    def _join_lists(self, start: Start) -> AliasLists | None:
         parts = [opponent.replies.batch_lists for opponent in self.opponents]
         lists = [part.all_lists for part in parts if part is not None]
         if len(lists) < len(parts) or sum(map(len, lists)) > limits.JOINED_REPLIES:
@@ -164,7 +154,7 @@ class Roster:
 
 
 class GameOpponents(NamedTuple):
-    """The opponent of each game of a vector environment. The methods do not change it, but return a new object.
+    """The opponent of each game of a vector environment. Its methods return a new object instead of changing it.
 
     Attributes:
         roster: The opponents that the games can have.
@@ -174,30 +164,13 @@ class GameOpponents(NamedTuple):
     roster: Roster
     indices: Indices
 
-    def reply(
-        self, states: States, sampler: OpponentSampler, start: Start, generator: Generator
-    ) -> tuple[States, GameOpponents]:
-        """Draws opponents for the games that begin, and then the replies in all games.
-
-        Returns the states after the replies, and the new :class:`GameOpponents`.
-        """
-        opponents = self
-        if self.roster.only_replies is None:
-            games = (states == self.roster.board.new_game).nonzero()[0]
-            if len(games):
-                opponents = self.with_new_opponents(games, sampler, start, generator)
-        return opponents.roster.draw_replies(states, opponents.indices, start, generator), opponents
-
     def with_new_opponents(
         self, games: Indices, sampler: OpponentSampler, start: Start, generator: Generator
     ) -> GameOpponents:
         """Draws new opponents for the games with the indices ``games``, and returns the opponents of all games."""
         sampler.refresh(start)
-        opponents = self.with_sampler(sampler)
-        roster = opponents.roster
-        if roster.only_replies is not None:
-            return opponents
-        indices = opponents.indices.copy()
+        roster, indices = self.with_sampler(sampler)
+        indices = indices.copy()
         indices[games] = len(roster.former) + sampler.draw(generator, len(games))
         return GameOpponents(roster, indices)
 
@@ -207,11 +180,11 @@ class GameOpponents(NamedTuple):
         The former opponents of its roster are those that still play a game but can no longer be drawn.
         """
         roster = self.roster
-        if not roster.former and roster.current is sampler.opponents:
+        if not roster.former and roster.current == sampler.opponents:
             return self  # nothing has changed, as at nearly every step
         playing = [roster.opponents[index] for index in np.bincount(self.indices).nonzero()[0].tolist()]
         former = tuple(opponent for opponent in playing if opponent not in sampler.opponents)
-        if former == roster.former and roster.current is sampler.opponents:
+        if former == roster.former and roster.current == sampler.opponents:
             return self
         new = Roster(roster.board, former, sampler.opponents)
         index_of = {opponent: index for index, opponent in enumerate(new.opponents)}

@@ -3,9 +3,9 @@
 The *state* of a game is a number (:mod:`nim_env.board`). A *reply* is the opponent's move after a move of the
 agent. It changes the state of the game.
 
-A policy is called *fixed* if it always gives the same answer to a position: a built-in policy, a table, or a
-mixture of these. The replies of a fixed policy are drawn from lists that are made once. Any other policy is
-queried at each move.
+A policy is called *fixed* if it always gives the same answer to a position, as a built-in policy or a table does.
+The replies of a fixed policy are drawn from lists that are made once. The lists of a mixture of fixed policies are
+made again when its members or weights have changed. Any other policy is queried at each move.
 """
 
 from __future__ import annotations
@@ -42,12 +42,15 @@ class Replies:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
     def check_start(self, start: Start) -> None:
-        """Raises ValueError if the opponent can move first but every opening move would end the game."""
+        """Raises ValueError if ``start`` lets the opponent move first but each opening move would end the game."""
         if start in ("opponent", "random_player") and not self._distribution.is_opening.any():
             raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws and returns the state in which the agent makes its first move in a single game."""
+        """Draws the state in which the agent makes its first move in a single game.
+
+        ``start`` says who moves first. ``results`` has the heap sizes and the action mask of each state.
+        """
         if start == "random_position":
             return int(self.board.sample_indices(generator))
         if start == "opponent" or (start == "random_player" and generator.random() < 0.5):
@@ -55,16 +58,17 @@ class Replies:
         return self.board.full_heaps
 
     def draw(self, state: int, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws a reply in a single game, and returns the state after it.
+        """Draws the opponent's reply in a single game, and returns the state of the game after it.
 
-        In the state ``new_game`` the reply is an opening move.
+        In the state ``new_game`` the reply is an opening move. ``results`` has the heap sizes and the action mask
+        of each state.
         """
         result = results[state]
-        weights = self._distribution.weights(np.int64(state), result.heaps, result.action_mask)
-        return int(self._distribution.draw(np.int64(state), weights, generator.random()))
+        uniform = generator.random()
+        return int(self._distribution.draw(np.int64(state), uniform, result.heaps, result.action_mask))
 
     def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
-        """Draws a reply in each of many games, and returns the states after the replies, shape ``(n,)``.
+        """Draws the opponent's reply in each of ``n`` games, and returns their states after it, shape ``(n,)``.
 
         A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
         """
@@ -84,16 +88,16 @@ class Replies:
             moving = is_moving.nonzero()[0]
             for part in chunks(len(moving), board.rules.n_actions):
                 games = moving[part]
-                weights = self._distribution.weights(states[games])
-                after[games] = self._distribution.draw(states[games], weights, uniforms[games])
+                after[games] = self._distribution.draw(states[games], uniforms[games])
         return after
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, drawn from lists. In self-play they change no game in progress.
+    """The replies of a fixed policy, which always gives the same answers. They are drawn from lists.
 
     On a board that is too large for tables, the lists of all states would be too large as well. So a vector
-    environment on such a board queries the policy at each move.
+    environment on such a board queries the policy at each move. In self-play there is no policy, and a game in
+    progress keeps its state.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
@@ -123,7 +127,7 @@ class FixedReplies(Replies):
 
 
 class MixtureReplies(Replies):
-    """The replies of a mixture, whose members and weights can change while games are in progress."""
+    """The replies of a ``MixturePolicy``, whose members and weights can change while games are in progress."""
 
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
@@ -138,7 +142,7 @@ class MixtureReplies(Replies):
         return self._updated().draw_batch(states, start, generator)
 
     def _updated(self) -> Replies:
-        """Returns the replies of the current mixture, made anew if its members or weights have changed."""
+        """Returns the replies of the mixture, made again if its members or weights have changed."""
         members, weights = members_and_weights(self._mixture)
         if self._made_for != (members, weights):
             kind = FixedReplies if all(map(is_fixed, members)) else Replies
@@ -153,7 +157,7 @@ def members_and_weights(policy: Policy | OpponentPool | None) -> tuple[tuple[Any
 
 
 def is_fixed(policy: Any) -> bool:
-    """Returns whether a policy always gives the same answer. False for a mixture, since its members can change."""
+    """Returns whether a policy always gives the same answers. A mixture does not, since its members can change."""
     return policy is None or (isinstance(policy, PolicyAttributes) and policy.is_fixed)
 
 

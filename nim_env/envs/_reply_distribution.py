@@ -28,7 +28,7 @@ STARTS: tuple[Start, ...] = get_args(Start)
 
 
 class ReplyList(NamedTuple):
-    """The states after the possible replies in one state, as a list from which a single game draws fast.
+    """A list from which a single game draws the state after the opponent's reply.
 
     To draw a state, choose one of the slots uniformly. The result is the slot's state with the probability
     ``keep``, and otherwise its alias (the alias method, as in :class:`~nim_env._internal.draws.AliasLists`). All
@@ -50,8 +50,8 @@ class ReplyList(NamedTuple):
 class ReplyDistribution:
     """The probabilities of an opponent's replies on a board. They come from queries to its policy.
 
-    In the state ``new_game`` the reply is an opening move. The probabilities of opening moves that would end the
-    game are set to zero.
+    In the state ``new_game``, in which a game begins, the reply is an opening move. Opening moves that would end
+    the game get the probability 0.
 
     Attributes:
         board: The board.
@@ -62,11 +62,11 @@ class ReplyDistribution:
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
         self.board = board
-        self.policy = policy
+        self.policy: Any = policy
         self.is_opening = np.array(board.rules.offsets) != board.full_heaps
 
     def weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
-        """Returns weights in proportion to the probabilities of the actions, shape ``(..., n_actions)``.
+        """Returns weights in proportion to the probabilities of the replies in ``states``: ``(..., n_actions)``.
 
         The heap sizes and the action masks of the states are computed if they are not given.
         """
@@ -75,16 +75,17 @@ class ReplyDistribution:
         if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
             weights: NDArray[Any] = self.policy.support(heaps, masks)
         else:
-            assert self.policy is not None
             weights = Player(self.policy, "raise").query(heaps, masks).probabilities
-        is_new = states == self.board.new_game
-        if not is_new.any():
-            return weights
-        is_possible = self.is_opening | ~is_new[..., None]
-        return weights * is_possible.view(np.int8)
+        weights[states == self.board.new_game] *= self.is_opening
+        return weights
 
-    def draw(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
-        """Draws a reply in each state, in proportion to the weights, and returns the states after the replies."""
+    def draw(self, states: Any, uniforms: Any, heaps: Any = None, masks: Any = None) -> Any:
+        """Draws a reply in each of ``states``, and returns the states after the replies.
+
+        ``uniforms`` are random numbers from [0, 1), one for each state. The other arguments are the same as for
+        :meth:`weights`.
+        """
+        weights = self.weights(states, heaps, masks)
         if not weights.any(axis=-1).all():
             raise self.no_opening()
         actions = draw_uniformly(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
@@ -99,9 +100,11 @@ class ReplyDistribution:
 
 
 class ReplyLists:
-    """Lists from which replies are drawn: each state has a list of the states after the possible replies.
+    """The lists from which an opponent's replies are drawn.
 
-    :class:`~nim_env._internal.draws.AliasLists` explains how to draw from them. The lists are made when needed.
+    Each state of a game has a list, with the states to which the opponent's possible replies lead.
+    :class:`~nim_env._internal.draws.AliasLists` explains how to draw from a list. The lists are made when they are
+    first needed.
     """
 
     def __init__(self, distribution: ReplyDistribution) -> None:
@@ -110,7 +113,7 @@ class ReplyLists:
         self._by_start: dict[Start, AliasLists] = {}
 
     def of_state(self, state: int) -> ReplyList:
-        """Returns the list of one state. On a small board, the lists of all states are made at once.
+        """Returns the list of one state. It has the states to which the opponent's possible replies lead.
 
         Raises ValueError if the list is empty: the opponent has no opening move.
         """
@@ -129,20 +132,19 @@ class ReplyLists:
     def for_start(self, start: Start) -> AliasLists:
         """Returns the lists of all states, for episodes with this start.
 
-        The list of ``new_game`` has the states in which such an episode can begin. Raises ValueError if it is
-        empty: the opponent has no opening move.
+        The list of the state ``new_game`` has the states in which such an episode can begin. Raises ValueError if
+        this list is empty: the opponent has no opening move.
         """
-        lists = self._by_start.get(start)
-        if lists is None:
+        if start not in self._by_start:
             index = start_index(self._board, start)
             if not self.all_lists.counts[index]:
                 raise self._distribution.no_opening()
-            lists = self._by_start[start] = self.all_lists.with_list_replaced(self._board.new_game, index)
-        return lists
+            self._by_start[start] = self.all_lists.with_list_replaced(self._board.new_game, index)
+        return self._by_start[start]
 
     @cached_property
     def all_lists(self) -> AliasLists:
-        """The lists of all states, then a list for each start: the states in which its episodes can begin."""
+        """The lists of all states, then one list for each start, with the states in which episodes can begin."""
         board = self._board
         moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
@@ -156,7 +158,7 @@ class ReplyLists:
         return concatenated([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
-        """Returns a list for each of ``states``, which has the states after the possible replies."""
+        """Returns one list for each of ``states``, with the states to which the possible replies lead."""
         if self._distribution.policy is None:
             return _unchanged(states)
         after = self._board.states_after_reply
@@ -170,5 +172,5 @@ def start_index(board: Board, start: Start) -> int:
 
 
 def _unchanged(states: States) -> AliasLists:
-    """Returns a list for each of ``states``, whose only item is the state itself."""
+    """Returns one list for each of ``states``. Its only item is the state itself."""
     return AliasLists(np.ones_like(states), states)

@@ -26,7 +26,7 @@ class StepResult:
     All environments of the same game and encoding share the arrays, so they return copies of them.
 
     Attributes:
-        state: The state.
+        state: The state, as :mod:`nim_env.board` numbers states.
         heaps: The heap sizes, int64 of shape ``(n_heaps,)``.
         observation: The encoded heap sizes, an array or a NumPy number.
         action_mask: The legal actions, int8 of shape ``(n_actions,)``; all ones if the game is over.
@@ -63,7 +63,7 @@ class StepResultCache(StateCache[StepResult]):
 
 
 class Observations:
-    """Provides the observations of many states. On a small board it looks them up in a table."""
+    """The observations of many states at once. On a small board they are looked up in a table."""
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._board = board
@@ -73,14 +73,14 @@ class Observations:
         return shared_instance, (Observations, self._board, self._encoding)  # copied environments share the table
 
     def of(self, states: States) -> NDArray[Any]:
-        """Returns the observations of ``n`` states: a new array of shape ``(n, *shape)``."""
+        """Returns the observations of ``n`` states, a new array with ``n`` rows."""
         if self._table is None:
             return self._encoding.encode(self._board.heaps(states))
         return self._table.take(states.astype(np.intp, copy=False), axis=0)
 
     @cached_property
     def _table(self) -> NDArray[Any] | None:
-        """The observations of all states, or ``None`` if they are too many."""
+        """The observations of all states, a row for each, or ``None`` if the board is too large for a table."""
         n_numbers = self._board.n_positions * math.prod(self._encoding.space.shape or ())
         if not isinstance(self._board, TabulatedBoard) or n_numbers > limits.TABULATED_NUMBERS:
             return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice
 from nim_env.board import Board
-from nim_env.envs._config import EnvConfig, checked_start_states
+from nim_env.envs._config import EnvConfig, checked_action, checked_start_states
 from nim_env.envs._results import StepResult, StepResultCache
 from nim_env.rendering import Display, view_of
 
 
 class SingleGame:
-    """The game of an environment: its board, its current state, and how it is rendered.
+    """The base class of the environments with a single game. It holds the board and the game, and renders it.
 
     Args:
         config: The arguments of the environment.
@@ -39,6 +38,8 @@ class SingleGame:
         self._offsets = self.rules.offsets
         self._results = shared_instance(StepResultCache, self._board, self.encoding)
         self._current: StepResult | None = None  # None before the first reset
+        self._last_states: tuple[int, int]  # before and after the mover's last move
+        self._is_self_play = config.opponent is None
         self._to_play = 0  # 0 or 1
 
     def _current_result(self) -> StepResult:
@@ -48,19 +49,28 @@ class SingleGame:
         return self._current
 
     def _state_of_start(self, heaps: Any) -> int | None:
-        """Returns the state in which a game starts from ``options["heaps"]``, or ``None`` without this option."""
+        """Returns the number of the position ``heaps``, an option of ``reset``; ``None`` without this option."""
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
-    def _after_illegal(self, action: int, result: StepResult) -> int:
-        """Returns the state after an illegal action, or raises InvalidAction, depending on ``illegal_action``."""
+    def _state_after(self, action: Any, result: StepResult) -> int:
+        """Returns the state after an action in the position of ``result``, or raises InvalidAction."""
+        if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
+            action = checked_action(action, self._n_actions)
+        if result.is_legal[action]:
+            return result.state - self._offsets[action]
         if self._config.illegal_action == "raise":
             raise InvalidAction(self.rules.illegal_action_message(action, result.heaps))
         return self._board.states_after_illegal(result.state)
 
-    def _render_game(self, to_play: int | None, last_states: Sequence[int]) -> str | NDArray[np.uint8] | None:
-        """Renders the game. ``last_states`` are the last positions of :func:`nim_env.rendering.view_of`."""
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """Renders the position in the mode ``render_mode``.
+
+        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
+        ``"human"``, it updates the window and returns ``None``.
+        """
         result = self._current_result()
-        last_heaps = [self._results[state].heaps.tolist() for state in last_states]
+        to_play = self._to_play if self._is_self_play else None
+        last_heaps = [self._results[state].heaps.tolist() for state in self._last_states]
         view = view_of(self.rules, result.heaps.tolist(), to_play, result.is_over, result.reward > 0, last_heaps)
         return self._display.render(view)
 

@@ -17,14 +17,15 @@ Transitions: TypeAlias = dict[int, dict[int, list[tuple[float, int, float, bool]
 def transitions(rules: NimRules, policy: Policy) -> Transitions:
     """Returns the table ``P`` for all positions of a game against this policy as the opponent.
 
-    Raises ValueError if the number of positions times actions is above 100,000, or if the policy is invalid.
+    Raises ValueError if the number of positions times actions is above 100,000, or if the policy's answer in a
+    position is not a distribution over legal actions.
     """
     limits.check_size(rules.n_pairs, limits.TRANSITION_PAIRS, "positions times actions of P", "use smaller heaps")
     replies = tabulate(rules, policy, np.float64).probabilities
     last = rules.terminal_reward  # the reward of the player who takes the last object
 
     def outcomes_of_reply(index: int) -> list[tuple[float, int, float, bool]]:
-        """Returns the possible outcomes of the opponent's reply in the position of this index, as in ``P``.
+        """Returns the outcomes of the opponent's replies in the position of this index, as tuples of ``P``.
 
         Index 0 is the empty position: the agent has taken the last object, and the game is over.
         """

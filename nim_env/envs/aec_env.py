@@ -87,8 +87,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, checked_action
-from nim_env.envs._results import StepResult
+from nim_env.envs._config import EnvConfig
 from nim_env.envs._single_game import SingleGame
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND
@@ -137,7 +136,6 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
     ) -> None:
         rules = NimRules(heaps, max_take, misere)
         super().__init__(EnvConfig(rules, observation, random_start, illegal_action), render_mode)
-        self._previous: StepResult  # before the last move
         self.agents: list[str] = []  # none before the first reset
         self._calls = 0  # the number of calls of reset and step, which agent_iter watches
         self._np_random: np.random.Generator | None = None
@@ -164,13 +162,15 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         ``options["heaps"]`` from the given one. Other options are ignored. ``seed`` determines the random
         positions of this and later games.
         """
-        start = self._state_of_start((options or {}).get("heaps"))
+        state = self._state_of_start((options or {}).get("heaps"))
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if start is None and self._config.random_start:
-            start = int(self._board.sample_indices(self._np_random))
-        self._current = self._previous = self._results[self._board.full_heaps if start is None else start]
+        if state is None:
+            is_random = self._config.random_start
+            state = int(self._board.sample_indices(self._np_random)) if is_random else self._board.full_heaps
+        self._current = self._results[state]
+        self._last_states = (state, state)
         self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
@@ -198,15 +198,10 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             self._was_dead_step(None)  # PettingZoo's method for an agent that has terminated
             self._calls += 1
             return
-        if type(action) is not int or not 0 <= action < self._n_actions:
-            action = checked_action(action, self._n_actions)
+        state = self._state_after(action, result)
         mover = self.agent_selection
         other = _PLAYERS[mover == _PLAYERS[0]]
-        if result.is_legal[action]:
-            state = result.state - self._offsets[action]
-        else:
-            state = self._after_illegal(action, result)
-        self._previous = result
+        self._last_states = (result.state, state)
         self._current = result = self._results[state]
         if result.is_over:
             self.rewards = {mover: result.reward, other: 0.0 if result.is_illegal else -result.reward}
@@ -269,12 +264,3 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
     def state(self) -> NDArray[np.int64]:
         """Returns the heap sizes, then the player to move (0 or 1): int64 of shape ``(n_heaps + 1,)``."""
         return np.append(self._current_result().heaps, self._to_play)
-
-    def render(self) -> str | NDArray[np.uint8] | None:
-        """Renders the position in the mode ``render_mode``.
-
-        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
-        ``"human"``, it updates the window and returns ``None``.
-        """
-        self._current_result()  # raises an error before the first reset
-        return self._render_game(self._to_play, [self._previous.state])

@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, FirstPlayer, checked_action
+from nim_env.envs._config import EnvConfig, FirstPlayer
 from nim_env.envs._opponents import OpponentSampler
 from nim_env.envs._replies import Replies, is_fixed, members_and_weights
 from nim_env.envs._results import StepResult
@@ -175,11 +175,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         super().__init__(config, render_mode)
         self.observation_space = self.encoding.space
         self.action_space = Discrete(self._n_actions)
-        self._is_self_play = opponent is None
         self._sampler = OpponentSampler(self._board, self._config.opponent_policy, self._config.start)
         self._replies: Replies  # the replies of the opponent in this game
         self._member_number = -1  # the number of the opponent in its pool, -1 without a pool
-        self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._transitions: Transitions = {}
         self._transitions_made_for: Any = None  # the opponent's members and weights
 
@@ -194,9 +192,10 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         If the environment is wrapped, call ``env.unwrapped.set_opponent(opponent)``. On a ``VecEnv`` of
         Stable-Baselines3, call ``env_method("set_opponent", opponent)``.
 
-        Raises ValueError if the name is unknown, the opponent was made for another game, all of its opening moves
-        would end the game although it can move first, or the environment is for self-play. Raises TypeError if the
-        object cannot play at all. After an error the environment still has its old opponent.
+        Raises ValueError if the name is unknown, if the opponent was made for another game, or if the environment
+        is for self-play. It is also raised if the opponent can move first but each of its opening moves would end
+        the game. Raises TypeError if the object cannot play at all. After an error the environment still has its
+        old opponent.
         """
         config = self._config.with_opponent(opponent)
         self._sampler = OpponentSampler(self._board, config.opponent_policy, config.start)
@@ -214,9 +213,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         The dictionary is created at its first use. It is created again after the opponent has changed. A mixture
         has also changed if it has a new member or a new weight. Environments do not share the dictionary.
 
-        Raises AttributeError, with the reason, if there is no ``P``: if the observation is not ``"index"``, in
-        self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a
-        table), or if the number of positions times actions is above 100,000.
+        There is a ``P`` only if the observation is ``"index"`` and the opponent is a built-in policy, a table or a
+        mixture of these. (``tabulate`` converts any policy to a table.) The number of positions times actions must
+        not be above 100,000. Otherwise reading ``P`` raises AttributeError with the reason.
         """
         policy = self._config.opponent_policy
         members, weights = members_and_weights(policy)
@@ -224,8 +223,8 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
             raise AttributeError(f'P needs observation="index"; got observation={self._config.observation!r}')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
             raise AttributeError(
-                f"P needs a fixed opponent; got opponent={self.opponent!r}; convert a policy to a table with "
-                "policies.tabulate(rules, policy)"
+                f"P needs an opponent that always gives the same answers; got opponent={self.opponent!r}; "
+                "convert a policy to a table with policies.tabulate(rules, policy)"
             )
         if self._transitions_made_for != (members, weights):
             try:
@@ -244,15 +243,18 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         docstring of the class describes ``options``.
         """
         options = options or {}
-        episode = self._config.for_episode(options, ("heaps", "first_player"))
-        start = self._state_of_start(options.get("heaps"))
-        self._sampler.refresh_for_episode(episode.start)
+        start = self._config.start_of_episode(options, ("heaps", "first_player"))
+        state = self._state_of_start(options.get("heaps"))
+        self._sampler.refresh(start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponent = self._sampler.opponents[self._sampler.draw(generator)]
-        state = opponent.replies.draw_start(episode.start, self._results, generator) if start is None else start
-        before = self._board.full_heaps if start is None and not episode.random_start else state
+        if state is None:
+            state = opponent.replies.draw_start(start, self._results, generator)
+            before = state if start == "random_position" else self._board.full_heaps
+        else:
+            before = state
         self._replies = opponent.replies
         self._member_number = opponent.member_number
         self._current = result = self._results[state]
@@ -271,17 +273,11 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         result = self._current
         if result is None or result.is_over:
             raise ResetNeeded("no game is in progress; call reset() before the first step and after each game")
-        if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
-            action = checked_action(action, self._n_actions)
-        before = result.state
-        if result.is_legal[action]:
-            state = after = before - self._offsets[action]
-            if after and not self._is_self_play:
-                state = self._replies.draw(after, self._results, self.np_random)
-        else:
-            state = after = self._after_illegal(action, result)
+        state = after = self._state_after(action, result)
+        if not self._is_self_play and 0 < after < self._board.new_game:  # the game is in progress
+            state = self._replies.draw(after, self._results, self.np_random)
+        self._last_states = (result.state, after)
         self._current = result = self._results[state]
-        self._last_states = (before, after)
         self._to_play ^= 1
         if self.render_mode == "human":
             self.render()
@@ -290,15 +286,6 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
     def action_masks(self) -> NDArray[np.int8]:
         """Returns the legal actions: int8 of shape ``(n_actions,)``, all ones if the game is over."""
         return self._current_result().action_mask.copy()
-
-    def render(self) -> str | NDArray[np.uint8] | None:
-        """Renders the position in the mode ``render_mode``.
-
-        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
-        ``"human"``, it updates the window and returns ``None``.
-        """
-        self._current_result()  # raises an error before the first reset
-        return self._render_game(self._to_play if self._is_self_play else None, self._last_states)
 
     def _get_info(self, result: StepResult) -> dict[str, Any]:
         """Returns the information that ``reset`` and ``step`` return."""

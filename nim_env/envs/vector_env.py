@@ -19,7 +19,7 @@ from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
 from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_start_states
-from nim_env.envs._opponents import GameOpponents, OpponentSampler, Roster
+from nim_env.envs._opponents import GameOpponents, Indices, OpponentSampler, Roster
 from nim_env.envs._reply_distribution import Start
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
@@ -216,15 +216,14 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if not isinstance(seed, int | None):
             raise TypeError(f"seed must be one int, which determines all {self.num_envs} games; got {seed!r}")
         options = options or {}
-        episode = self._config.for_episode(options, ("heaps", "first_player", "reset_mask"))
+        start = self._config.start_of_episode(options, ("heaps", "first_player", "reset_mask"))
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
-        envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
-        starts = None if heaps is None else checked_start_states(heaps, self.rules, reset_mask)
-        self._sampler.refresh_for_episode(episode.start)
+        first_states = None if heaps is None else checked_start_states(heaps, self.rules, reset_mask)
+        self._sampler.refresh(start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
-        self._restart(games, envs, episode.start, starts)
+        self._restart(games, np.flatnonzero(reset_mask), start, first_states)
         self._games = games
         return self._observations.of(games.states), self._get_infos(games, reset_mask)
 
@@ -239,10 +238,17 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
-        states = self._agent_step(before, actions)
-        opponents = before.opponents
+        checked = checked_actions(actions, self.rules.n_actions, before.is_over)
+        states = self.board.next_states(before.states, checked)
+        if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
+            states[before.is_over] = self.board.new_game
+        if self._config.illegal_action == "raise":
+            self._refuse_illegal(checked, before.states, states)
+        opponents, start, generator = before.opponents, self._config.start, self.np_random
+        if opponents.roster.only_replies is None and before.is_over.any():
+            opponents = opponents.with_new_opponents(before.is_over.nonzero()[0], self._sampler, start, generator)
         if self._is_stochastic:
-            states, opponents = opponents.reply(states, self._sampler, self._config.start, self.np_random)
+            states = opponents.roster.draw_replies(states, opponents.indices, start, generator)
         rewards = self.board.rewards(states)
         terminated = self.board.is_over(states)
         elapsed_steps = before.elapsed_steps
@@ -256,29 +262,21 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
-            self._restart(games, games.is_over.nonzero()[0], self._config.start)
+            self._restart(games, games.is_over.nonzero()[0], start)
         self._games = games
         infos |= self._get_infos(games, self._all_games)
         return self._observations.of(games.states), rewards, terminated, truncated, infos
 
-    def _agent_step(self, games: _Games, actions: Any) -> States:
-        """Returns the states after the agent's actions. If a game was over, its new state is ``new_game``."""
-        checked = checked_actions(actions, self.rules.n_actions, games.is_over)
-        states = self.board.next_states(games.states, checked)
-        if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
-            states[games.is_over] = self.board.new_game
-        if self._config.illegal_action == "raise":
-            is_illegal = self.board.is_illegal(states)
-            if is_illegal.any():
-                env = int(is_illegal.argmax())
-                message = self.rules.illegal_action_message(int(checked[env]), self.board.heaps(games.states[env]))
-                raise InvalidAction(f"environment {env}: {message}")
-        return states
+    def _refuse_illegal(self, actions: NDArray[np.intp], before: States, after: States) -> None:
+        """Raises InvalidAction if an action was illegal, given the states of the games before and after it."""
+        is_illegal = self.board.is_illegal(after)
+        if is_illegal.any():
+            env = int(is_illegal.argmax())
+            message = self.rules.illegal_action_message(int(actions[env]), self.board.heaps(before[env]))
+            raise InvalidAction(f"environment {env}: {message}")
 
-    def _restart(
-        self, games: _Games, indices: NDArray[np.intp], start: Start, first_states: States | None = None
-    ) -> None:
-        """Starts episodes in the games ``indices``, in ``first_states`` or, without them, as ``start`` says."""
+    def _restart(self, games: _Games, indices: Indices, start: Start, first_states: States | None = None) -> None:
+        """Starts episodes in the games ``indices``. Without ``first_states``, ``start`` says how they begin."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.with_new_opponents(indices, self._sampler, start, generator)
         if first_states is None:
@@ -335,7 +333,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
-        """Returns ``options["reset_mask"]`` as an array. Without it, all games are reset."""
+        """Checks ``options["reset_mask"]`` and returns it as an array, which is all True without this option."""
         array = self._all_games if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise ValueError(
@@ -346,37 +344,27 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the infos of all games. The keys with an underscore show for which games they are new."""
-        infos = {
-            "action_mask": self.board.masks(games.states),
-            "_action_mask": is_new.copy(),
-            "illegal_action": self.board.is_illegal(games.states),
-            "_illegal_action": is_new.copy(),
-        }
+        """Returns the infos of all games. The values of the keys with an underscore are copies of ``is_new``."""
+        states = games.states
+        infos = {"action_mask": self.board.masks(states), "illegal_action": self.board.is_illegal(states)}
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
-            infos["_to_play"] = is_new.copy()
-        roster = games.opponents.roster
-        if roster.has_members:
-            members = roster.member_numbers.take(games.opponents.indices)
+        for name in list(infos):
+            infos[f"_{name}"] = is_new.copy()
+        if games.opponents.roster.has_members:
+            members = games.opponents.roster.member_numbers.take(games.opponents.indices)
             is_member = is_new & (members >= 0)
-            if not roster.former or is_member.any():  # without former opponents, all are members
-                infos["opponent"] = members
-                infos["_opponent"] = is_member
+            if not games.opponents.roster.former or is_member.any():  # without former ones, all are members
+                infos |= {"opponent": members, "_opponent": is_member}
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
         """Returns ``final_obs`` and ``final_info`` for the games that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # None for the other games
-        final = self._observations.of(games.states[ended])
-        observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
+        observations[ended] = np.fromiter(self._observations.of(games.states[ended]), object, len(ended))
         infos = self._get_infos(games, games.is_over)
         for name in infos.keys() & {"action_mask", "to_play", "opponent"}:
             infos[name][~games.is_over] = 0
-        return {
-            "final_obs": observations,
-            "_final_obs": games.is_over.copy(),
-            "final_info": infos,
-            "_final_info": games.is_over.copy(),
-        }
+        is_new = {"_final_obs": games.is_over.copy(), "_final_info": games.is_over.copy()}
+        return {"final_obs": observations, "final_info": infos, **is_new}

@@ -60,7 +60,10 @@ class Mastery:
 
 
 def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Mastery:
-    """Returns how well a policy plays: its moves in every winning position are compared with the winning moves."""
+    """Returns how well a policy plays: its moves in every winning position are compared with the winning moves.
+
+    ``illegal_action`` says what an illegal action does: ``"raise"`` an error, or ``"lose"`` the game.
+    """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
     sweep = MasterySweep(rules)
@@ -84,11 +87,7 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
 
 
 class MasterySweep:
-    """Collects what :func:`mastery` needs during a sweep, batch by batch.
-
-    Args:
-        rules: The game.
-    """
+    """Computes the mastery of a policy from its moves in all positions, which are added batch by batch."""
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
@@ -100,7 +99,7 @@ class MasterySweep:
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Adds the policy's moves in a batch. Batches must be added in the order of :func:`iter_positions`."""
+        """Adds the policy's moves in a batch of positions. Batches come in the order of :func:`iter_positions`."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         probabilities = winning_move_probabilities(moves, is_winning)
@@ -115,7 +114,7 @@ class MasterySweep:
             self._is_beaten[batch.indices[layer]] = has_mistake[layer] | is_beaten.any(axis=1)
 
     def result(self) -> Mastery:
-        """Returns the mastery. All batches must have been added before."""
+        """Returns the mastery of the policy. All batches must have been added before."""
         is_won = ~np.isnan(self._winning_probabilities)
         n_won = int(is_won.sum())
         won = (
@@ -138,8 +137,17 @@ def mistake_sentences(
 ) -> list[str]:
     """Describes the ``n`` mistakes with the fewest objects, such as "at 0-0-2 it takes 2 from C; 1 from C wins".
 
-    The letter of a heap is its :func:`nim_env.rules.heap_name`. If the policy draws its move, the sentence says
-    "may take" and names the most probable mistake.
+    Heaps are called A, B, C and so on. If the policy draws its move, the sentence says "may take" and names the
+    most probable mistake.
+
+    Args:
+        rules: The game.
+        policy: The policy.
+        n: The maximum number of sentences.
+        illegal_action: What an illegal action does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        A sentence for each mistake, without a full stop.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     names = [*(f"{count} from {heap_name(heap)}" for heap, count in rules.moves), "an illegal action"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from nim_env.evaluation.accuracy import Mastery, mastery, mistake_sentences
-from nim_env.evaluation.diagnosis import Diagnosis, diagnose, diagnose_moves, findings, verdicts
+from nim_env.evaluation.diagnosis import Diagnosis, diagnose, diagnose_moves, findings
 from nim_env.policies import PolicyLike, TabularPolicy
 from nim_env.rules import NimRules
 
@@ -33,9 +33,9 @@ class Assessment(NamedTuple):
     """The result of :func:`assess`.
 
     Attributes:
-        mastery: How well it plays. Illegal moves lose.
-        mistakes: Its five mistakes with the fewest objects, in words.
-        diagnosis: What its values show about its training. If it has no values, its moves are diagnosed instead.
+        mastery: How well the player plays. Illegal moves lose.
+        mistakes: The player's five mistakes with the fewest objects, in words.
+        diagnosis: What the player's values show about its training. If it has no values, what its moves show.
     """
 
     mastery: Mastery
@@ -69,5 +69,6 @@ def assess(
     if values is not None and not (is_mask_required and findings.NO_MASK in diagnosis.findings):
         diagnosis = diagnose(rules, values, **vars(facts))
     if findings.TRAIN_LONGER in diagnosis.findings and not len(found.mistake_indices):
-        diagnosis = verdicts.perfect_moves()
+        text = "every move is right, although not all values have settled"
+        diagnosis = findings.no_bug(text, findings.PERFECT_PLAY)
     return Assessment(found, mistake_sentences(rules, policy, illegal_action="lose"), diagnosis)

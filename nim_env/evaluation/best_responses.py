@@ -21,15 +21,15 @@ from nim_env.solver import response_values
 def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> float:
     """Returns how much a best response gains over perfect play against the policy, from 0 to 1.
 
-    It is the mean value of a best response that moves first and of one that moves second, from the full heaps,
-    with a reward of 1 for a win and -1 for a loss. With perfect play these two values cancel. The mean is
-    therefore the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al.
-    2017, "A unified game-theoretic approach to multiagent reinforcement learning").
+    A win counts 1 and a loss -1. The result is the mean value of two best responses from the full heaps, one that
+    moves first and one that moves second. With perfect play the two values cancel, so the result is the NashConv
+    of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A unified
+    game-theoretic approach to multiagent reinforcement learning").
 
-    It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a probability below
-    1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions, which
-    :class:`Report` contains, also takes values in between. :func:`nim_env.solver.response_values` returns the
-    values of the best response in each position.
+    The exploitability is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a
+    probability below 1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions,
+    which :class:`Report` contains, also takes values in between. :func:`nim_env.solver.response_values` returns
+    the values of the best response in each position.
     """
     values = response_values(rules, policy, illegal_action=illegal_action)
     return float(values.going_second[-1] + values.going_first[-1]) / 2  # the full heaps have the last index
@@ -41,9 +41,10 @@ def mixed_exploitability(
     """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
 
     One member of the pool is drawn for each game and makes all its moves, but a best response does not see which
-    one. It has a *belief*: the probability of each member, given the moves so far (Åström 1965, "Optimal control
-    of Markov processes with incomplete state information"). In a winning position it wins whatever its belief is,
-    so the search covers beliefs in losing positions only. Beliefs that agree to 12 decimals are treated as one.
+    one. A best response has a *belief*: the probability of each member, given the moves so far (Åström 1965,
+    "Optimal control of Markov processes with incomplete state information"). In a winning position it wins
+    whatever its belief is, so the search covers beliefs in losing positions only. Beliefs that agree to 12
+    decimals are treated as one.
 
     Args:
         rules: The game.
@@ -51,8 +52,8 @@ def mixed_exploitability(
         illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The exploitability. It is also the win probability of a best response that moves first or second, whichever
-        would lose against perfect play.
+        The exploitability. It is also the win probability of a best response that takes the losing side. That side
+        moves first if the full heaps are a losing position, and otherwise second.
 
     Raises:
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
@@ -83,10 +84,13 @@ def mixed_exploitability(
 
 
 class _Moves(NamedTuple):
-    """M moves of the best response, each made in one of B beliefs, which have a row each.
+    """M possible moves of the best response.
+
+    A belief is what the best response knows before it moves: the position, and the probability of each member of
+    the pool. Several moves can be possible in one belief.
 
     Attributes:
-        rows: The row of the belief in which each move is made, shape ``(M,)``.
+        rows: The number of the belief in which each move is made, shape ``(M,)``.
         after: The index of the position after each move, shape ``(M,)``.
     """
 
@@ -95,18 +99,19 @@ class _Moves(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """One move of the best response in each possible belief, and the replies of the pool.
+    """One round of the search: the moves of the best response in all its beliefs, and the replies of the pool.
 
-    The best response has M possible moves in all of these beliefs together. To these moves, the pool has R replies
-    that are winning moves. All its other replies are losing moves, after which the best response wins.
+    A belief is what the best response knows before it moves: the position, and the probability of each member of
+    the pool. In all beliefs together, the best response has M possible moves. To these moves, the pool has R
+    replies that are winning moves. After all other replies, the best response wins.
 
     Attributes:
-        n_beliefs: The number of beliefs, each of which has a row.
-        rows: The row of the belief in which each move is made, shape ``(M,)``.
+        n_beliefs: The number of beliefs before the moves.
+        rows: The number of the belief in which each move is made, shape ``(M,)``.
         losing_reply: The probability that the pool replies to each move with a losing move, shape ``(M,)``.
         moves: The number of the move, from 0 to M - 1, before each winning reply, shape ``(R,)``.
         chances: The probability of each winning reply, given the move before it, shape ``(R,)``.
-        next_rows: The row of the belief after each winning reply, among the beliefs of the next round, shape
+        next_rows: The number of the belief after each winning reply, among the beliefs of the next round, shape
             ``(R,)``.
     """
 
@@ -118,7 +123,10 @@ class _Round(NamedTuple):
     next_rows: NDArray[np.intp]
 
     def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the win probability of the best response in each belief, given those in the beliefs after it."""
+        """Computes the win probability of the best response in each belief before its move.
+
+        ``wins_after`` has its win probability in each belief of the next round, after the reply of the pool.
+        """
         of_moves = self.losing_reply.copy()
         np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
         wins = np.zeros(self.n_beliefs)
@@ -127,11 +135,11 @@ class _Round(NamedTuple):
 
 
 class _BeliefSearch:
-    """Generates the moves of a best response and the replies of a pool of k policies.
+    """Generates the moves of a best response to a pool of k policies, and the replies of the pool.
 
     Args:
         rules: The game.
-        players: The policies.
+        players: The k policies.
     """
 
     def __init__(self, rules: NimRules, players: Sequence[Player]) -> None:
@@ -150,7 +158,10 @@ class _BeliefSearch:
         self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(self, positions: NDArray[np.intp]) -> _Moves:
-        """Returns all legal moves in B beliefs, given the index of the position of each belief, shape ``(B,)``."""
+        """Returns all legal moves of the best response in B beliefs.
+
+        ``positions`` has the index of the position of each belief, shape ``(B,)``.
+        """
         rows, actions = self._mask[positions].nonzero()
         return _Moves(rows, self._after(positions[rows], actions))
 
@@ -161,13 +172,13 @@ class _BeliefSearch:
 
         Args:
             moves: The moves.
-            beliefs: The B beliefs in which they are made: the probability of each policy, float64 of shape
+            beliefs: The probability of each policy in the B beliefs in which the moves are made, float64 of shape
                 ``(B, k)``.
 
         Returns:
-            The round. Then the B' beliefs after it: the index of the position of each, ``np.intp`` of shape
-            ``(B',)``, and the probability of each policy, float64 of shape ``(B', k)``. Equal beliefs in one
-            position are joined.
+            The round and the B' beliefs after it. The second item is the index of the position in each belief,
+            ``np.intp`` of shape ``(B',)``. The third is the probability of each policy in each belief, float64 of
+            shape ``(B', k)``. Equal beliefs in one position are joined.
         """
         losing_reply = (beliefs[moves.rows] * self._losing[moves.after]).sum(axis=1)
         replied, actions = self._is_possible[moves.after].nonzero()

@@ -103,9 +103,9 @@ def play_match(
 
 
 def _draw_members(weights: NDArray[np.float64], games: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draws which member of a pool plays each game, and returns the members' numbers, shape ``(games,)``.
+    """Draws the member of a pool that plays each game, and returns its number, int64 of shape ``(games,)``.
 
-    A policy is a pool of one member. With a single member, nothing is drawn from the generator.
+    ``weights`` are the probabilities of the members. If there is only one member, the generator is not used.
     """
     return generator.choice(len(weights), games, p=weights) if len(weights) > 1 else np.zeros(games, np.int64)
 
@@ -116,9 +116,16 @@ def _play_games(
     movers: NDArray[np.int64],
     generator: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Plays games between players 0 and 1, and returns the rewards of player 0.
+    """Plays n games between two players from the full heaps.
 
-    ``movers`` has the number of the player who moves first in each game.
+    Args:
+        rules: The game.
+        players: Player 0 and player 1.
+        movers: The number of the player who moves first in each game, shape ``(n,)``.
+        generator: The generator that draws the moves.
+
+    Returns:
+        The reward of player 0 in each game, 1 or -1, float64 of shape ``(n,)``.
     """
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
@@ -160,7 +167,11 @@ def sample_winning_positions(rules: NimRules, n: int, generator: np.random.Gener
 
 
 def sample_losing_positions(rules: NimRules, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draws losing positions, except the empty one, as :func:`sample_winning_positions` draws winning ones."""
+    """Draws losing positions other than the empty one, each with the same probability.
+
+    A position can be drawn more than once. Arguments, result and errors are those of
+    :func:`sample_winning_positions`.
+    """
     return _sample_positions(rules, n, generator, is_winning=False)
 
 

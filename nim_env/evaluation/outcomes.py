@@ -60,8 +60,8 @@ def win_probabilities(
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The probabilities if ``policy`` moves first and if it moves second. In the empty position the game is over.
-        In misère play the player to move has won there, in normal play the other one.
+        The probabilities if ``policy`` moves next, and if ``opponent`` does. In the empty position the game is
+        over: the player to move has won in misère play and lost in normal play.
     """
     players, own_chances = weighted_players(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")
@@ -126,9 +126,16 @@ def _strategies(
     illegal_action: IllegalAction | None,
     name: str,
 ) -> list[_Strategy]:
-    """Returns the players of each policy or pool, with their probabilities.
+    """Lists the players of each policy or pool, with their probabilities.
 
-    Error messages call the first policy or pool ``name[0]``, the second one ``name[1]``, and so on.
+    Args:
+        rules: The game.
+        policies: The policies and pools.
+        illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
+        name: What error messages call the sequence of policies. They call its first item ``name[0]``.
+
+    Returns:
+        For each policy a single player with the probability 1. For each pool its members and their probabilities.
     """
     return [
         weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
@@ -137,10 +144,16 @@ def _strategies(
 
 
 def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strategy]]) -> NDArray[np.float64]:
-    """Returns the expected return of each row's player against each column's player, from the full heaps.
+    """Computes the expected return of each player that moves first against each player that moves second.
 
-    The player of the row moves first. ``populations`` holds two lists, the strategies for the rows and those for
-    the columns, or a single list if its strategies play each other. Each member of a pool counts as a player.
+    Args:
+        rules: The game.
+        populations: Two lists of strategies: those that move first, and those that move second. A single list if
+            its strategies play each other. Each member of a pool counts as a player.
+
+    Returns:
+        The expected returns of the first players from the full heaps. The array has a row for each player that
+        moves first and a column for each player that moves second.
     """
     players = [list(chain(*(members for members, _ in population))) for population in populations]
     batches = iter_positions(rules)
@@ -164,8 +177,12 @@ def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strateg
 def _weighted(strategies: Sequence[_Strategy], payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Averages the payoffs of the players of each strategy, weighted by their probabilities.
 
-    ``payoffs`` has a row for each player of the first strategy, then of the second, and so on. The result has a
-    row for each strategy.
+    Args:
+        strategies: The strategies. Each has one or several players.
+        payoffs: A row for each player of the first strategy, then for each player of the second, and so on.
+
+    Returns:
+        A row for each strategy.
     """
     rows = iter(payoffs)
     return np.array([sum(chance * next(rows) for chance in chances) for _, chances in strategies])

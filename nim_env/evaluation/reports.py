@@ -83,7 +83,7 @@ class Report:
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """Returns the metrics by name. It includes the metrics of ``value_accuracy`` but not the groups."""
+        """Returns the metrics by name, including those of ``value_accuracy``. The groups are left out."""
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
             for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
@@ -157,9 +157,9 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
-    """Yields a :class:`PositionGroup` for each number of nonempty heaps, for endgames and for other positions.
+    """Yields two groups of positions for each number of nonempty heaps: endgames and other positions.
 
-    A group without positions is left out. A position is counted as lost if its winning probability in ``mastery``
+    A group without positions is left out. The losing positions are those whose winning probability in ``mastery``
     is NaN.
     """
     board = Board(rules)
@@ -185,7 +185,7 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """Returns the mean, or 1.0 if there are no numbers. It is rounded only once, so the order does not matter."""
+    """Returns the mean, or 1.0 if there are no numbers. The order of the numbers does not change it."""
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 
@@ -194,8 +194,9 @@ class LearningCurve:
 
     Pass a curve to ``agents.train`` as the callback, or call :meth:`add` in a loop of your own. A curve is for one
     training run. Its evaluations are planned at numbers of episodes that grow geometrically from ``first`` to
-    ``episodes``. They are the same for every seed, so the curves of several seeds can be averaged. A vector
-    environment can end several episodes at once. An evaluation is then made right after the planned number.
+    ``episodes``. These numbers are the same for every seed, so the curves of several seeds can be averaged. A
+    vector environment can end several episodes at once, so it can pass a planned number. The evaluation is then
+    made right after it.
 
     Args:
         rules: The game.

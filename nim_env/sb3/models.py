@@ -138,12 +138,12 @@ class ModelPolicy(PolicyAttributes):
     def behavior_policy(self) -> Policy | None:
         """The policy that the model plays in training, or ``None`` if the algorithm has no critic.
 
-        The critic estimates the returns of this policy. It explores, so it draws from the softmax even if
+        The critic estimates the returns of this policy. The policy explores, so it draws from the softmax even if
         ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose illegal actions.
-        They lose the game, so each of them contributes -1 to the value of a position.
+        Illegal actions lose the game, so each of them contributes -1 to the value of a position.
 
-        Its table is ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``. If a row sums to less
-        than 1, the missing probability is the probability of illegal actions.
+        To get it as a table, call ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``. If a row
+        of the table sums to less than 1, the missing probability is the probability of illegal actions.
         """
         if not self._is_actor_critic:
             return None
@@ -163,7 +163,7 @@ class ModelPolicy(PolicyAttributes):
     def snapshot(self) -> Policy:
         """Returns a copy of the policy that later training does not change.
 
-        The copy is a table. In large games it is a network.
+        In a small game the copy is a table of probabilities, and in a large game it has a copy of the network.
         """
         if self.rules.n_pairs <= limits.SNAPSHOT_PAIRS:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
@@ -175,7 +175,10 @@ class ModelPolicy(PolicyAttributes):
         return copied
 
     def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
-        """Returns ``function(network, observations)`` for encoded positions. Leading dimensions are flattened."""
+        """Encodes positions of shape ``(..., n_heaps)``, and returns ``function(network, observations)`` for them.
+
+        The result is float64 with one row for each position.
+        """
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         with torch.no_grad():
@@ -194,9 +197,9 @@ def _check_no_normalization(model: BaseAlgorithm, env: Any) -> None:
 
 
 def _scored_by(model: BaseAlgorithm) -> str:
-    """Returns the first key of ``_SCORES`` that the model's network has as an attribute.
+    """Returns the name of the attribute by which a model's network scores actions, such as ``"q_net"`` for DQN.
 
-    Raises TypeError if the network has none of these attributes or is recurrent.
+    Raises TypeError if the network cannot score the actions of a single position, for example if it is recurrent.
     """
     found = [attribute for attribute in _SCORES if hasattr(model.policy, attribute)]
     if not found or isinstance(model, RecurrentPPO):
@@ -239,8 +242,8 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = Tr
 
     Raises:
         TypeError: If the model is recurrent.
-        ValueError: If the file has no model with discrete actions, or the model was trained on another game, on a
-            custom encoding, or behind a wrapper that changes observations, such as VecNormalize.
+        ValueError: If the file has no model with discrete actions, if the model was trained on another game or on
+            a custom encoding, or if a wrapper such as VecNormalize changed its observations.
     """
     model = load_model(path)
     last = model._last_obs

@@ -88,9 +88,11 @@ class NimVecEnv(VecEnv):
     def _put_final_infos(
         self, listed: list[dict[str, Any]], infos: dict[str, Any], *, has_truncated: bool
     ) -> None:
-        """Puts the last info of each episode that has just ended into ``listed``, as ``DummyVecEnv`` does.
+        """Replaces the info of each environment whose episode has just ended by the last info of that episode.
 
-        The info that it replaces belongs to the episode that has just begun, and moves to ``reset_infos``.
+        ``listed`` has the info of each environment and is changed in place. An info that is replaced belongs to
+        the episode that has just begun, and moves to ``reset_infos``, as in ``DummyVecEnv``. ``infos`` are those
+        of the vector environment.
         """
         final = infos["final_info"]
         ended = infos["_final_info"].nonzero()[0]
@@ -157,12 +159,15 @@ class NimVecEnv(VecEnv):
         return list(results) if indices is None else [results[index] for index in self._get_indices(indices)]
 
     def _shared_options(self) -> dict[str, Any]:
-        """Returns the options of all environments, which can differ only in ``heaps``, as one dictionary."""
+        """Merges the options of all environments into one dictionary. They can differ only in ``heaps``."""
         heaps = [options["heaps"] for options in self._options if options.get("heaps") is not None]
         others = [{name: options[name] for name in options if name != "heaps"} for options in self._options]
         is_shared = all(options == others[0] for options in others)
         if not is_shared or len(others) != self.num_envs or len(heaps) not in (0, self.num_envs):
-            raise ValueError(f"options can differ only in heaps, which all or none must have; got {self._options}")
+            raise ValueError(
+                "options must be the same for all environments, except for heaps, which all or none of them must "
+                f"have; got {self._options}"
+            )
         return others[0] | ({"heaps": heaps} if heaps else {})
 
 
@@ -173,9 +178,9 @@ def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
 
 
 def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
-    """Turns the infos of a vector environment into a list with one dictionary for each of ``envs``.
+    """Turns the infos of a vector environment into a list with one dictionary for each environment in ``envs``.
 
-    ``masks`` has the action mask of each.
+    ``masks`` are the action masks that the dictionaries get, in the same order.
     """
     listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
     for name in ("to_play", "opponent"):
@@ -187,7 +192,7 @@ def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> l
 
 
 def _owner(env: Any, name: str) -> Any:
-    """Returns the outermost wrapper that has an attribute, or else the environment itself."""
+    """Returns the outermost wrapper that has the attribute ``name``, or the environment itself if none has it."""
     while not hasattr(env, name) and hasattr(env, "env"):
         env = env.env
     return env

@@ -1,4 +1,4 @@
-"""Independent learners: a dictionary with an agent for each player of a PettingZoo environment."""
+"""Tests independent learners, which ``train`` takes as a dictionary with an agent for each player."""
 
 from functools import partial
 from unittest import mock
@@ -38,9 +38,9 @@ def results(learners, history):
 
 
 def independent_q_learning(learners, episodes, alpha, gamma):
-    """Q-learning of Race as one writes it down: the other player is part of the environment.
+    """Trains two Q-learners on the race to ten by a loop that is written out here, and that changes their tables.
 
-    The agents only choose the actions.
+    For each of them the other player is part of the environment. The agents' own code only chooses the actions.
     """
     for _ in range(episodes):
         counter, number, last = 0, 0, [None, None]
@@ -71,7 +71,7 @@ def test_each_table_is_that_of_independent_q_learning_written_out(seed, alpha, g
 
 @given(data=st.data())
 def test_each_agent_is_told_its_own_turns_only(data):
-    """Each action, with what its player observes at its next turn and what it has been rewarded since."""
+    """Each transition leads from a player's turn to the same player's next turn, with its rewards in between."""
     choices = st.lists(st.integers(1, 2), min_size=GOAL, max_size=GOAL)
     left, right = data.draw(choices), data.draw(choices)
     start, last_ply = data.draw(st.integers(0, GOAL - 1)), data.draw(st.none() | st.integers(1, 8))
@@ -129,7 +129,7 @@ def test_both_learners_master_a_small_board(seed):
 
 
 def test_a_learner_against_a_fixed_player():
-    """From a winning position it learns to beat the expert; from a losing one it only learns that it loses."""
+    """From a winning position the agent learns to beat the expert. From a losing one it learns that it loses."""
     rules = NimRules((2, 3))
 
     class Expert(Constant):
@@ -225,7 +225,7 @@ def test_other_spaces():
 
 @pytest.mark.parametrize("both", [False, True])
 def test_agents_that_learn_by_self_play_and_those_that_do_not(both):
-    """Minimax-Q needs the opponent's turns; win counting would mix the turns of two players in one episode."""
+    """Minimax-Q must learn for both players. Win counting cannot learn for several players at once."""
     env = RaceAEC()
     minimax = agent_for(env, MinimaxQAgent)
     refused(

@@ -1,4 +1,4 @@
-"""Minimax-Q: games learned to the exact solution. Its updates are tested with those of Q-learning."""
+"""Tests that minimax-Q learns games to the exact solution. test_q_learning.py tests its updates."""
 
 from functools import cache
 
@@ -45,6 +45,6 @@ def test_the_published_tables_of_system_4(heaps, pairs, make):
 
 @pytest.mark.parametrize("heaps", [(3, 4, 5), (0, 1, 2), (1, 2, 4), (2, 3, 4), (2, 4, 6), (1, 2, 3)])
 def test_the_computer_of_system_4_wins_against_every_line_of_play(heaps):
-    """It goes first, but second where that loses."""
+    """The computer moves first if the start is a winning position, and second otherwise."""
     agent = trained(gym.make_vec("Nim-v0", num_envs=50, heaps=heaps, opponent=None), 8000)
     assert evaluation.mastery(NimRules(heaps), agent).champion

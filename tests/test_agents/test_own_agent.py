@@ -1,4 +1,4 @@
-"""Custom agents: a textbook method, and what is called and named."""
+"""Tests custom agents: one that learns by Monte Carlo, which methods training calls, and error messages."""
 
 import gymnasium as gym
 import numpy as np
@@ -13,9 +13,10 @@ from nim_env import NimRules, evaluation
 
 
 class MonteCarlo(MinimaxQAgent):
-    """Monte-Carlo control with a constant learning rate (Sutton and Barto 2018, equation 6.1).
+    """An agent that learns by Monte-Carlo control with a constant learning rate.
 
-    The players alternate, so the return after the next action counts negatively.
+    This is equation 6.1 of Sutton and Barto (2018). The players alternate, so the return of the player who acts
+    next counts negatively.
     """
 
     def __init__(self, *its_spaces, discount=1.0, **arguments):
@@ -89,7 +90,7 @@ def first_actions(agent, observations, action_masks=None, explore=False):  # noq
 )
 @pytest.mark.parametrize("as_mixin", [False, True])
 def test_vector_training_calls_the_method_that_a_subclass_defines(methods, lengths, learns, as_mixin):
-    """Itself or as a mixin; ``act`` and ``update`` of one observation at a time, or of batches."""
+    """A subclass or a mixin defines methods for single observations or for batches, and training calls these."""
     env = gym.make_vec("SimpleNim-v0", 3, opponent=None)
     if as_mixin:
         kind = type("Mixed", (type("Mixin", (), methods), agents.QLearningAgent), {})
@@ -113,7 +114,7 @@ def test_what_is_missing_is_named(tmp_path):
 
 
 def test_two_agents_of_one_name(tmp_path):
-    """A file names the class that wrote it; where a class is defined twice, as in a notebook, the last counts."""
+    """A file names its agent's class. If the class is defined again, as in a notebook, the last one is used."""
 
     def own(module, answer):
         members = {"__module__": module, "answer": answer, "state_dict": dict, "load_state_dict": lambda *_: None}

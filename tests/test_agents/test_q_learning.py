@@ -1,4 +1,4 @@
-"""Q-learning and minimax-Q: updates, one by one and in batches, and the choice of actions."""
+"""Tests the updates of Q-learning and minimax-Q, one by one and in batches, and how they choose actions."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def test_the_defaults_of_q_learning(kind):
 
 
 def random_batch(generator, n, masked, scale, dtype):
-    """Transitions among the few observations of ``SMALL`` and three actions, so that pairs recur."""
+    """Returns random transitions, in which the same observation and action occur several times."""
     return (
         generator.integers([3, 4], size=(n, 2)),
         generator.integers(3, size=n) + FIRST,
@@ -41,7 +41,7 @@ def random_batch(generator, n, masked, scale, dtype):
 
 
 def updated_one_by_one(agent, batch, learning_rate, gamma):
-    """The table after a batch by its definition: targets from the table before, then one update after another."""
+    """Returns the values after a batch. All targets come from the old values, and the updates follow in turn."""
     observation, action, reward, next_observation, terminated, mask = batch
     before = {state: agent.q_values(np.array(state)) for state in np.ndindex(3, 4)}
     after = {state: values.copy() for state, values in before.items()}
@@ -65,11 +65,10 @@ def updated_one_by_one(agent, batch, learning_rate, gamma):
     dtype=st.sampled_from([np.bool_, np.uint8, np.int64, np.float32]),
 )
 def test_an_update_is_what_its_definition_says(kind, table, seed, masked, scale, dtype):
-    """With any rates of learning and discount, which follow the progress, and however large the values.
+    """Updates follow their definition, also for large values and for schedules of the learning rate and discount.
 
-    ``terminated`` may be 0 and 1, as replay buffers store it.
-
-    In a batch every occurrence of a pair counts, as if its updates were applied one after another.
+    In a batch, each occurrence of an observation and an action is an update, one after another. ``terminated`` can
+    be 0 or 1, as replay buffers store it.
     """
     generator = np.random.default_rng(seed)
     rates = {"learning_rate": lambda left: left, "gamma": lambda left: 1 - left / 2}
@@ -93,7 +92,7 @@ WRONG = [(0, [9, 9]), (0, [[0, 1]]), (1, FIRST + 3), (1, FIRST - 1), (2, math.na
 @pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
 @pytest.mark.parametrize(("part", "value"), [*WRONG, (0, [0.5, 1]), (1, 0.5)])
 def test_a_wrong_transition_changes_nothing(kind, part, value):
-    """Alone or in a batch; win counting does not read the mask of the next observation."""
+    """A wrong transition raises an error, alone or in a batch. Win counting does not read the next mask."""
     agent = agent_of(kind=kind, start=FIRST, table="hash")
     agent.update([0, 1], FIRST + 1, 1.0, [0, 0], True)
     agent.end_episode()
@@ -119,7 +118,7 @@ def test_a_batch_names_the_actions_that_are_none(action):
 
 
 def agent_with(values, epsilon, ties="random"):
-    """An agent with these values at the observation 1, whose exploration follows the progress."""
+    """Returns an agent that has these values at the observation 1. Its ε is a function of the progress."""
     rates = {"learning_rate": 1, "epsilon": lambda left: 1 - left}
     agent = agent_of(spaces.Discrete(2), len(values), start=FIRST, ties=ties, **rates)
     agent.progress_remaining = 1 - epsilon
@@ -141,7 +140,7 @@ def agent_with(values, epsilon, ties="random"):
     ],
 )
 def test_exploration(values, epsilon, ties, mask, shares, batched):
-    """Uniform over legal actions with probability ε, else one of the best legal actions."""
+    """With probability ε the action is a uniformly random legal one, and otherwise one of the best legal ones."""
     agent = agent_with(values, epsilon, ties)
     if batched:
         actions = agent.act_batch(np.ones(N, int), None if mask is None else np.tile(mask, (N, 1)), explore=True)
@@ -179,7 +178,7 @@ def test_no_rounding_draws_an_illegal_action(uniform):
 
 @pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
 def test_wrong_masks_are_refused(kind):
-    """Those without a legal action, and those of another shape."""
+    """A mask must have a legal action and the right shape."""
     agent = agent_of(kind=kind)
     for mask in ([0, 0, 0], [1, 1]):
         for call in (agent.act, partial(agent.act, explore=True), agent.action_probabilities):
@@ -222,7 +221,7 @@ def test_a_wrong_schedule_changes_nothing():
 
 
 def test_an_agent_and_an_environment_of_one_seed_draw_apart():
-    """Were their numbers the same, an opponent's reply would follow from the agent's move."""
+    """If both drew the same random numbers, the agent's moves would determine the opponent's replies."""
     env = gym.make("nim_env:Nim-v0")
     env.reset(seed=0)
     draws = agent_of(seed=0).generator.random(1_000)

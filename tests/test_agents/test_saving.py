@@ -1,4 +1,4 @@
-"""Saving and loading: what is restored, and which files are refused."""
+"""Tests saving and loading: what is restored, and which files are refused."""
 
 import json
 import pickle
@@ -46,7 +46,7 @@ def test_a_loaded_agent_continues_as_it_would_have(tmp_path, space):
 
 @pytest.mark.parametrize("name", ["dense", "hash"])
 def test_an_agent_of_november_2026_is_still_read(name):
-    """Minimax-Q at a learning rate of 1, saved after its values on 1-2 were exact."""
+    """The file has an agent of minimax-Q, saved when its values on the board 1-2 were exact."""
     agent = agents.load(SAVED / f"{name}.agent")
     rules = NimRules((1, 2))
     positions = rules.all_positions()[1:]
@@ -93,7 +93,7 @@ def test_other_files_are_refused(tmp_path):
 
 
 def test_a_damaged_file_is_loaded_or_refused(tmp_path):
-    """Whatever a cut or a few wrong bytes make of a file, it is an agent or a ValueError that names it."""
+    """A file that is cut off or has wrong bytes gives an agent, or a ValueError that names the file."""
     agent_of(n=5).save(tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
     generator = np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_files_that_do_not_fit_together_are_refused(changes, arrays, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint64", "int64", "float16", "float64"])
 def test_the_bounds_of_a_box_are_restored(dtype, tmp_path):
-    """To the last digit, in every dtype, equal for all components or not."""
+    """The bounds are exact in every dtype, whether all components have the same bounds or not."""
     if "float" in dtype:
         low, high = np.finfo(dtype).min, np.inf
     else:

@@ -1,4 +1,4 @@
-"""Tables: every observation has its own row, in every space and in both tables."""
+"""Tests that every observation has its own row, in every space and in both kinds of tables."""
 
 from collections import defaultdict
 
@@ -111,7 +111,7 @@ def test_an_unseen_observation_has_zeros_beside_a_full_table():
 
 
 def test_the_table_of_a_space():
-    """A dense one has all its rows from the start."""
+    """A dense table has all its rows from the start."""
     assert Table(SMALL, 3).values.shape == (12, 3)
     assert Table(spaces.MultiBinary(7), 3).n_rows == 2**7
     assert Table(spaces.Discrete(2**22), 8).n_rows == 2**22  # 2**25 values
@@ -119,7 +119,7 @@ def test_the_table_of_a_space():
         table = Table(space, 8)
         assert table.n_rows == 0
         assert table.values.dtype == np.float64
-    with pytest.raises(ValueError, match="batch"):
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
         Table(SMALL, 3).rows(np.zeros((4, 3), int))
 
 

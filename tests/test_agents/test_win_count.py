@@ -1,4 +1,4 @@
-"""Win counting: what is counted, and how actions are drawn. tests/test_examples has the results of system 5."""
+"""Tests what win counting counts, and how it draws actions. tests/test_examples has the results of system 5."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ win_counting = partial(agent_of, spaces.Discrete(3), kind=WinCountAgent, start=F
 
 
 def play(agent, moves, reward, terminated=True):
-    """Lets the agent live through an episode of pairs of an observation and the index of an action."""
+    """Passes an episode to the agent. ``moves`` are pairs of an observation and the index of an action."""
     for number, (observation, index) in enumerate(moves, start=1):
         is_last = number == len(moves)
         agent.update(observation, index + FIRST, reward * is_last, 0, is_last and terminated)
@@ -24,7 +24,7 @@ def play(agent, moves, reward, terminated=True):
 
 
 def count(counts, legal, moves, reward, cutoff=None):
-    """The definition of the counts, a list of counts for each observation."""
+    """Updates ``counts``, a list of counts for each observation, by the definition of win counting."""
     for observation, action in moves:
         for index in legal[observation]:
             if (reward > 0 and index == action) or (reward < 0 and index != action):
@@ -39,7 +39,7 @@ def count(counts, legal, moves, reward, cutoff=None):
 @pytest.mark.parametrize("cutoff", [None, 1, 8])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_win_counts_the_moves_played_and_a_loss_their_alternatives(cutoff, table, seed):
-    """The legal ones alone; neither a draw nor a truncated episode counts."""
+    """Only legal alternatives count. After a draw or a truncated episode nothing changes."""
     generator = np.random.default_rng(seed)
     agent, counts = win_counting(cutoff=cutoff, table=table), [[1] * 3 for _ in range(3)]
     masks = generator.random((3, 3)) < 0.7

@@ -79,10 +79,10 @@ def test_self_play_learns_and_is_evaluated_exactly(monkeypatch):
 
     # moves are legal, and outcomes alternate up to the last move of a game
     env = arguments[1]
-    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), ARGS.num_envs))
+    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), alphazero.NUM_ENVS))
     _, (heaps, policies, outcomes, is_known), _ = play(ARGS, env, parameters, states, jax.random.key(1))
     assert (policies[RULES.action_mask(heaps) == 0] < 1e-6).all()
-    shape = ARGS.n_steps, ARGS.num_envs
+    shape = alphazero.N_STEPS, alphazero.NUM_ENVS
     heaps, outcomes, is_known = (array.reshape(*shape, *array.shape[1:]) for array in (heaps, outcomes, is_known))
     taken = heaps[:-1] - heaps[1:]
     goes_on = ((taken > 0).sum(axis=2) == 1) & ((taken == 0).sum(axis=2) == 2) & (outcomes[:-1] == -outcomes[1:])

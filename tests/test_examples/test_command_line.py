@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from command_line import load_player, run
+from command_line import run
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import agents
 from nim_env import EncodedPolicy, NimEnv, NimRules
 
 from common import percent
+from saved_players import load_player
 
 RULES = NimRules((2, 3))
 

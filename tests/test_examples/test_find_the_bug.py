@@ -111,7 +111,8 @@ def test_the_budgets_count_every_seed(monkeypatch, tmp_path):
     is_used = (runs.BUGS["learner"] == "q_learning") & runs.BUGS["bug"].isin(["discount", "opponent's reward"])
     monkeypatch.setattr(budgets, "BUGS", runs.BUGS[is_used])
     monkeypatch.setattr(budgets, "MOVES", {"q_learning": 5_000})
-    table = budgets.main(budgets.Args(share=0.01, folder=tmp_path)).set_index("bug")
+    monkeypatch.setattr(budgets, "SEEDS", {"q_learning": (10, 2)})
+    table = budgets.main(budgets.Args(folder=tmp_path)).set_index("bug")
     assert table["seeds"].to_dict() == {"": 10, "opponent's reward": 2, "discount": 2}
     assert table["pass_by_values"].to_dict() == {"": 10, "opponent's reward": 0, "discount": 0}
     assert table.loc["discount", "pass_by_moves"] == 2
@@ -166,10 +167,10 @@ def test_a_text_that_is_not_in_a_learner_is_refused():
 
 def exact_values(rules, style, discount, exploration):
     """The fixed point of a style against the random opponent, or in self-play with greedy replies that explore."""
-    win, loss = style.options["rewards"]
+    win, loss = style.facts["rewards"]
     last_reward, other_reward = (win, loss) if rules.terminal_reward > 0 else (loss, win)
     cost = 0.01 if style.name == "cost per step" else 0.0
-    own_exploration = exploration if style.options["on_policy"] else 0.0
+    own_exploration = exploration if style.facts["on_policy"] else 0.0
     has_opponent = "opponent" in inspect.signature(runs.load(style.learner)).parameters
     is_alone = not has_opponent or style.opponent == "self"
     is_by_move = style.learner == "minimax_q" or (style.learner == "double_q" and is_alone)
@@ -209,13 +210,14 @@ def test_each_style_learns_the_exact_values(style):
     train = runs.load(style.learner, *style.replacements)
     learned = np.asarray(train(rules, 20_000, learning_rate=0.05, seed=0, **settings, **opponent))
     if style.family != "one side":
-        assert evaluation.mastery(rules, runs.player_of(rules, learned)).expert == 1
+        player, _ = runs.player_and_values(style.learner, rules, learned)
+        assert evaluation.mastery(rules, player).expert == 1
     if style.name == "league of snapshots":
         return  # its opponent changes
     if "greedy" in style.name:
         settings["exploration"] = 0.0
     q_values, values = exact_values(rules, style, **settings)
-    scale = max(np.abs(style.options["rewards"]))
+    scale = max(np.abs(style.facts["rewards"]))
     if learned.ndim == 1:
         assert np.abs(learned - values).mean() < 0.1 * scale
         return
@@ -263,5 +265,6 @@ def test_values_of_positions_play_as_their_table():
     is_legal = rules.action_mask(rules.all_positions()) == 1
     values = np.where(is_legal, q_values, -np.inf).max(axis=1)
     values[0] = 0
-    assert evaluation.mastery(rules, runs.player_of(rules, q_values)).expert == 1
-    assert evaluation.mastery(rules, runs.player_of(rules, values)).expert == 1
+    for learned in (q_values, values):
+        player, _ = runs.player_and_values("minimax_q", rules, learned)
+        assert evaluation.mastery(rules, player).expert == 1

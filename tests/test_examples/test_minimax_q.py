@@ -53,9 +53,9 @@ def test_an_untrained_value_has_no_sign(episodes, person, capsys):
     [
         ({"heaps": (1000, 1000, 1000)}, ["heaps", "1000", "9"]),
         ({"heaps": (1, 2, 10)}, ["heaps", "10"]),
-        ({"heaps": (-1, 2, 3)}, ["heaps", "-1", "from 0 to 9"]),
-        ({"heaps": (0, 0, 0)}, ["heaps", "from 0 to 9"]),
-        ({"episodes": -1}, ["episodes", "-1"]),
+        ({"heaps": (-1, 2, 3)}, ["heaps", "-1"]),
+        ({"heaps": (0, 0, 0)}, ["heaps", "0, 0, 0"]),
+        ({"heaps": (1, 2, 3), "episodes": -1}, ["episodes", "-1"]),
     ],
 )
 def test_wrong_options_are_refused_before_a_question(options, words, person, refused, capsys):

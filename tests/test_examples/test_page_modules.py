@@ -181,23 +181,28 @@ def test_what_a_training_has_taught(rules):
     assert against_take_3 < against_expert
 
 
-def test_a_step_is_the_next_game_of_the_training():
-    function = """({ board }) => ["itself", "take-3"].map((rival) => {
+@pytest.mark.parametrize("start", [0, 3, 1000, 20_000])
+def test_the_steps_are_the_updates_of_the_training_that_change_a_value(start):
+    function = """({ board, start }) => ["itself", "take-3"].map((rival) => {
       const it = new learner.Learner(board).with(learner.settingsOf(rival));
       while (it.train(100));
-      const stages = it.plan.length, expected = Array.from(it.tableAt(3).numbers);
-      for (const games of [2, 3, 4]) it.step(games);
-      const { numbers, games } = it.tableAt(4), five = Array.from(it.tableAt(5).numbers);
+      const stages = it.plan.length, steps = [], expected = [], updates = [];
+      for (let games = start; steps.length < 30; games = steps.at(-1).table.games) steps.push(it.step(games));
       const again = new learner.Learner(board, it.settings);
-      while (again.games < 4) again.playGame();
-      const four = Array.from(again.table.numbers);
-      again.playGame();
-      const isSame = (one, other) => String(Array.from(one)) === String(Array.from(other));
-      return [it.plan.length - stages, games, isSame(expected, it.tableAt(3).numbers), isSame(four, numbers),
-              isSame(five, again.table.numbers)];
+      while (again.games < start) again.playGame();
+      while (expected.length < 30) {
+        again.playGame(updates);
+        const changed = updates.splice(0).filter(({ from, to }) => Math.abs(to - from) >= 0.01);
+        expected.push(...changed.map(({ pair, from, to }) => [again.games, pair, from, to]));
+      }
+      const isOwn = steps.every(({ table, pair, to }) => table.numbers[pair] === to);
+      const told = steps.map(({ table, pair, from, to }) => [table.games, pair, from, to]);
+      return [told, expected.slice(0, 30), isOwn, it.plan.length - stages];
     })"""
-    for answer in compute(function, board=board_of(NimRules())):
-        assert answer == [1, 4, True, True, True]
+    for told, expected, is_own, added in compute(function, board=board_of(NimRules()), start=start):
+        assert told == expected
+        assert is_own
+        assert added == 0
 
 
 def test_one_ring_marks_the_group_without_a_partner():

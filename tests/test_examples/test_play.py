@@ -1,14 +1,11 @@
-"""The game in the terminal, with training, hints and an animation."""
+"""The game in the terminal, against built-in policies and saved players."""
 
 import re
-from pathlib import Path
 
-import numpy as np
+import gymnasium as gym
 import play
-import pytest
-from PIL import Image
 
-from nim_env import NimRules, evaluation, theory
+import agents
 
 
 def test_a_win_a_loss_and_another_game(person, capsys):
@@ -19,52 +16,17 @@ def test_a_win_a_loss_and_another_game(person, capsys):
     assert shown.count("Another game") == 3
 
 
-def test_a_saved_agent_plays_again(person, capsys, refused):
-    game = {"heaps": (2, 3), "misere": False, "max_take": 2}
-    person()
-    trained = play.main(play.Args(episodes=2000, seed=0, save=Path("my.agent"), **game))
-    assert evaluation.mastery(NimRules((2, 3), 2, misere=False), trained).expert == 1
-    person()
-    loaded = play.main(play.Args(opponent="my.agent", first="opponent", **game))
-    np.testing.assert_array_equal(loaded.q_values((2, 3)), trained.q_values((2, 3)))
-    assert re.search(r"^my.agent takes \d blocks? from heap [AB]\.", capsys.readouterr().out, re.MULTILINE)
-    with refused("--save", "expert"):
-        play.main(play.Args(opponent="expert", save=Path("my.agent")))
-
-
-def hints(text):
-    """The number of each move, and whether it is marked as winning."""
-    return {
-        ("AB".index(heap), int(count)): (float(number), star == "*")
-        for heap, moves in re.findall(r"^Heap ([AB])  (.*)$", text, re.MULTILINE)
-        for count, number, star in re.findall(r"(\d+): ([-+.\d]+)(\*?)", moves)
-    }
-
-
-@pytest.mark.parametrize("opponent", ["expert", "minimax-q", "win-counting"])
-def test_hints(opponent, person, capsys):
-    rules = NimRules((2, 3))
-    person("B1")
-    player = play.main(play.Args(opponent=opponent, heaps=(2, 3), episodes=300, seed=0, first="human", hints=True))
-    first, second = capsys.readouterr().out.split("Hints: ")[1:]
-    if opponent == "minimax-q":
-        numbers = player.q_values((2, 3))
-    else:
-        numbers = player.action_probabilities(np.array((2, 3)), np.ones(5))
-    shown = hints(first)
-    assert list(shown) == list(rules.moves)
-    np.testing.assert_allclose([number for number, _ in shown.values()], numbers, atol=0.005)
-    assert [win for _, win in shown.values()] == theory.winning_action_mask(rules, (2, 3)).astype(bool).tolist()
-    assert len(hints(second)) < 5  # at the next turn, of the moves that are left
-    for text in (first, second):
-        assert bool(re.search(r"^\* ", text, re.MULTILINE)) == any(win for _, win in hints(text).values())
-    assert second.rstrip().endswith("Goodbye.")
-
-
-def test_an_animation_of_the_last_game(person):
-    pytest.importorskip("pygame", reason='needs pip install -e ".[render]"')
-    person("B58", "B1", "q")
-    play.main(play.Args(opponent="expert", heaps=(3, 60), misere=False, first="human", picture=Path("game.gif")))
-    with Image.open("game.gif") as film:
-        assert film.n_frames == 5  # the start, and two moves of each player
-        assert film.size == (600, 400)
+def test_a_saved_agent_plays_its_best_moves(person, capsys):
+    """From 2-3 in normal play, only taking 1 from heap B wins, and the other player can then only copy it."""
+    game = {"heaps": (2, 3), "misere": False}
+    env = gym.make("nim_env:Nim-v0", **game, opponent=None)
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+    agents.train(agent, env, 2000, seed=0)
+    agent.save("my.agent")
+    person("A 1", "B 1", "no")
+    play.main(play.Args(opponent="my.agent", first="opponent", **game))
+    assert re.findall(r"^my.agent takes (.*)\.$", capsys.readouterr().out, re.MULTILINE) == [
+        "1 block from heap B",
+        "1 block from heap B",
+        "1 block from heap A",
+    ]

@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -15,9 +14,6 @@ from play_in_browser import PAGE, Args, link, main, make_server, tabulate
 import agents
 from nim_env import NimEnv, NimRules
 from nim_env.rendering.appearance import COLORS, DARK_COLORS
-
-sys.path.insert(0, str(PAGE))
-import make_data
 
 RULES = NimRules((2, 3), max_take=2, misere=False)
 
@@ -81,8 +77,10 @@ def test_a_port_in_use(ask, refused):
 
 
 def test_the_script_writes_the_networks_of_the_certificates(tmp_path):
-    make_data.main(make_data.Args(folder=tmp_path))
-    for file in tmp_path.iterdir():
+    runpy.run_path(str(PAGE.parents[1] / "docs" / "scripts" / "make_page_data.py"))["main"](tmp_path)
+    files = list(tmp_path.iterdir())
+    assert len(files) == 2
+    for file in files:
         assert file.read_bytes() == (PAGE / "data" / file.name).read_bytes()
 
 

@@ -60,7 +60,7 @@ def test_what_counts_as_perfect_for_good():
 
 
 def test_a_population_trains_against_its_meta_strategy():
-    pools = [learned for learned, _ in populations.METHODS["PSRO"](NimRules((2, 3)), Args(rounds=3, games=50), 0)]
+    pools = [pool for _, pool in populations.METHODS["PSRO"](NimRules((2, 3)), Args(rounds=3, games=50), 0)]
     assert all(isinstance(pool, OpponentPool) for pool in pools)
     weights = populations.nash_weights(evaluation.payoff_matrix(NimRules((2, 3)), pools[-1].policies))
     np.testing.assert_allclose(pools[-1].probabilities, weights / weights.sum())

@@ -19,6 +19,7 @@ def script():
     [
         ("alphazero", "draw_alphazero", "Policy and value without a mistake at the end: 40 of 40 runs"),
         ("find_the_bug", "draw_bugs", "The fraction of the runs in which the diagnosis names the bug"),
+        ("large_boards", "draw_large_boards", "Minimax-Q by self-play, until it makes no mistake"),
     ],
 )
 def test_a_table_of_the_experiments_is_drawn(name, draw, title, script):
@@ -33,4 +34,4 @@ def test_the_rates_of_the_page_are_drawn(script):
     assert rates.loc["vector, Nim-v0, random", 1024] == pytest.approx(34_789_410)
     assert rates.loc["Gymnasium, Nim-v0"].count() == 1
     (axes,) = script["draw_benchmark"](rates).axes
-    assert len(axes.lines) == len(rates) == 13
+    assert len(axes.lines) == len(rates) == 11

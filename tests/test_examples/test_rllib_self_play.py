@@ -6,14 +6,14 @@ import pytest
 pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
 pytest.importorskip("torch", reason='needs pip install -e ".[examples,rllib]"')
 
-from command_line import load_player
-
 import rllib_self_play
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.rllib.env.env_context import EnvContext
 from rllib_self_play import Args, SelfPlayEnv, main
 
 from nim_env import NimRules, evaluation
+
+from saved_players import load_player
 
 pytestmark = [
     pytest.mark.usefixtures("ray_on_this_machine"),

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from command_line import load_player
-
 import compare_opponents
 
 from nim_env import NimRules, evaluation
+
+from saved_players import load_player
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "sarsa.py"

@@ -4,12 +4,11 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
-from command_line import load_player
-
 import torch
 
 from nim_env import NimRules, evaluation
 
+from saved_players import load_player
 from sb3_self_play import Args, main
 
 torch.set_num_threads(1)  # other tests run at the same time

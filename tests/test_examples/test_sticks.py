@@ -8,7 +8,6 @@ import pytest
 import sticks
 from recorded import replay, session
 
-import agents
 from nim_env import NimRules, theory
 
 RULES = NimRules((10,), 3)
@@ -72,21 +71,18 @@ def test_the_session_on_the_page(person, capsys, monkeypatch):
     assert capsys.readouterr().out == screen
 
 
-def test_the_same_learner_goes_on_against_a_second_opponent_and_is_saved():
+def test_the_same_learner_goes_on_against_a_second_opponent():
     _, alone = sticks.main(sticks.Args(episodes=300))
-    agent, won = sticks.main(sticks.Args(episodes=300, then="expert", save=Path("my.agent")))
+    _, won = sticks.main(sticks.Args(episodes=300, then="expert"))
     assert won[:300] == alone
     assert len(won) == 600
     assert all(won[300:])  # 10 sticks are won by the player who moves first
-    positions = RULES.all_positions()
-    np.testing.assert_array_equal(agents.load("my.agent").q_values(positions), agent.q_values(positions))
 
 
 def test_the_options_of_the_learner():
-    explored, _ = sticks.main(sticks.Args(episodes=3_000, gamma=0.5, epsilon=1.0))
-    assert explored.epsilon == 0
-    np.testing.assert_array_equal(explored.q_values([2]), [1, -1, 0])  # the game ends after either move
-    assert explored.q_values([6]).max() == 0.5  # and from 6 a turn later
+    discounted, _ = sticks.main(sticks.Args(gamma=0.5))
+    assert discounted.q_values([2]).max() == 1  # the game ends after this move
+    assert discounted.q_values([6]).max() == 0.5  # and from 6 a turn later
     slow, _ = sticks.main(sticks.Args(episodes=1, sticks=2, learning_rate=0.25))
     assert slow.q_values([2])[0] == 0.25  # takes 1, and the opponent must take the last stick
 

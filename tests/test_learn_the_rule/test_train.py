@@ -4,8 +4,6 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[proof,sb3]"')
 
-from command_line import load_player
-
 import numpy as np
 import pandas as pd
 import torch
@@ -25,6 +23,7 @@ from learn_the_rule.network import (
     predict,
     save_network,
 )
+from saved_players import load_player
 
 torch.set_num_threads(1)  # the tensors are small
 

@@ -15,7 +15,7 @@ EVERY_GAME = pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
 
 
 def state(env):
-    """Everything that an environment returns about its game."""
+    """Returns everything that an environment says about its game, in a form that == can compare."""
     parts = env.agents, env.agent_selection, env.rewards, env.terminations, env.infos, env.state()
     return plain(parts + tuple(env.observe(player) for player in env.possible_agents))
 

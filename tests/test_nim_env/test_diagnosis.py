@@ -1,4 +1,4 @@
-"""The diagnosis of values against fixed points and learners of each equation, and of moves against the theory."""
+"""The diagnosis is compared with values and moves whose bug is known: they were made with it on purpose."""
 
 import random
 from dataclasses import replace
@@ -19,7 +19,9 @@ BOARDS = [((1, 2, 3), None), ((2, 3, 4), None), ((1, 1, 2, 3), None), ((5, 4), 3
 games = st.builds(lambda board, misere: NimRules(*board, misere), st.sampled_from(BOARDS), st.booleans())
 RULES = NimRules((2, 3, 4))
 RIGHT = (max, 1, 1, 1)
-BUGS = {  # what a bug makes of the next values, its factors of that, of the mover's and of the other's reward
+# for each bug: the function that makes one number of the next values, and three factors, for this number, for the
+# reward of the player who moves last and for the reward of the other player
+BUGS = {
     "opponent's reward": (max, 1, -1, -1),
     "no minus sign": (max, -1, 1, 1),
     "no future": (max, 0, 1, 1),
@@ -29,14 +31,19 @@ BUGS = {  # what a bug makes of the next values, its factors of that, of the mov
     "last mover's reward dropped": (max, 1, 0, 1),
     "other player's reward dropped": (max, 1, 1, 0),
 }
-BY_TURN = ("last mover's reward dropped", "other player's reward dropped")  # by move each game has one reward
-SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # illegal ones stay 0
+# a learner that bootstraps from the other player's values gets one reward per game, so it cannot drop one of two
+BY_TURN = ("last mover's reward dropped", "other player's reward dropped")
+# the same bug in a table, where the values of illegal actions stay 0
+SAME = {"maximum over illegal actions": "maximum that starts from 0"}
 
 
 def learn(
     rules, updates, opponent=None, by_turn=False, bug=RIGHT, discount=1.0, rate=1.0, exploration=0.3, seed=0
 ):
-    """The table of a learner by move, by own turn against itself, or against an opponent.
+    """Trains a learner and returns its table. It learns against an opponent, or by self-play if there is none.
+
+    In self-play it bootstraps from the other player's next values, or with ``by_turn`` from its own values after a
+    reply.
 
     It updates random pairs, or with ``updates=None`` each pair once, where all next values are final.
     """
@@ -77,7 +84,7 @@ def exact(rules, discount=1.0):
 
 
 def diagnoses(bug, n):
-    """The diagnoses after few and after many updates of ``n`` learners of all kinds, with all settings."""
+    """Trains ``n`` learners of various kinds with a bug, and diagnoses each after few and after many updates."""
     found = []
     for seed in range(n):
         draw = random.Random(seed)
@@ -112,11 +119,12 @@ def test_learners_with_a_bug_are_told_its_name(bug):
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_fixed_point_of_each_bug_has_its_name(bug):
-    """On all boards but 1-2-3, which has too few values to tell a mean by own turn from a minimum."""
+    """The board 1-2-3 is left out, since it has too few values to tell a mean over turns from a minimum."""
     for board, misere, by_turn in product(BOARDS[1:], (False, True), (bug in BY_TURN, True)):
         rules = NimRules(*board, misere)
         table = learn(rules, None, by_turn=by_turn, bug=BUGS[bug], exploration=0)
-        for scale in (1,) if bug in BY_TURN else (1, 2.5, 100):  # without all last rewards none tells their size
+        # if a reward is dropped, the values do not show the size of the rewards
+        for scale in (1,) if bug in BY_TURN else (1, 2.5, 100):
             assert bug in evaluation.diagnose(rules, scale * table).findings
 
 
@@ -131,7 +139,7 @@ def test_exact_values_satisfy_bellmans_equation(rules, exponent):
     assert evaluation.diagnose(rules, values).findings == (BELLMAN,)
     assert evaluation.diagnose(rules, of_positions).findings == (BELLMAN,)
     assert evaluation.diagnose(rules, of_positions, "random").findings != ("a bug in no list",)
-    if rules.n_actions > 2 and abs(scale - 1) > 0.2:  # each action may be the last one
+    if rules.n_actions > 2 and abs(scale - 1) > 0.2:  # with fewer actions there are too few last moves
         assert evaluation.diagnose(rules, scale * values).findings == ("rewards of a scale other than 1",)
 
 
@@ -139,7 +147,7 @@ def test_exact_values_satisfy_bellmans_equation(rules, exponent):
 @settings(max_examples=5)
 @given(games)
 def test_another_discount_is_told(discount, step, rules):
-    rules = rules if step == "move" else RULES  # where enough values tell
+    rules = rules if step == "move" else RULES  # a board with enough values
     table = learn(rules, None, by_turn=step == "own turn", discount=discount, exploration=0)
     for close in (discount, discount + 0.03):
         assert evaluation.diagnose(rules, table, discount=close).findings == (BELLMAN,)
@@ -151,7 +159,7 @@ def test_another_discount_is_told(discount, step, rules):
 
 @given(games, seeds, st.sampled_from([0.02, 0.3, 1.0]), st.integers(1, 2000))
 def test_values_by_move_never_pass_their_targets(rules, seed, rate, updates):
-    """The theorem: from 0 a witness lies between 0 and its target, at any time."""
+    """By the theorem, a value that starts at 0 always lies between 0 and its target, so a witness does too."""
     witness = evaluation.diagnose(rules, learn(rules, updates, rate=rate, seed=seed)).witness
     assert witness is None or abs(witness.value) <= abs(witness.target)
 
@@ -168,12 +176,14 @@ MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
 @pytest.mark.parametrize(
     ("change", "finding"),
     [
-        (lambda q: 0.93 * q, BELLMAN),  # on its way, and near
-        (lambda q: put(2 * q, (0, 0, 1), (2, 1), -1.9), "values out of range"),  # last moves differ: no scale
+        (lambda q: 0.93 * q, BELLMAN),  # still below the targets, but near
+        (lambda q: put(2 * q, (0, 0, 1), (2, 1), -1.9), "values out of range"),  # last moves show no scale
         (lambda q: put(q, (2, 3, 4), (0, 1), 1.15), "values out of range"),  # more than any return
         (lambda q: 1e7 * q * np.arange(len(q))[:, None], "values out of range"),
-        (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # not far enough to tell
-        (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "perfect play"),  # a best move near the end, not settled
+        (lambda q: 1e5 * q, "rewards of a scale other than 1"),  # far larger, but no future at the end
+        (lambda q: np.where(q, q - 1e5, 0), "future of a finished game"),
+        (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # too near to its target to show a bug
+        (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "perfect play"),  # a best move is off its target
         (lambda q: put(q, (0, 2, 0), (1, 2), 0.9), "last moves of both signs"),
         (lambda q: q / np.where(MODULO_3 == 0, 2, 1), "perfect play"),  # Bellman's equation explains two thirds
         (lambda q: put(q, (0, 1, 2), (2, 1), 1.0), "train longer"),  # a mistake has the best value
@@ -191,7 +201,7 @@ def test_values_that_never_moved_are_untrained_or_their_reward_is_dropped():
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_of_several_best_moves_the_first_is_played(is_first):
-    """A position near the end whose moves all have the value of a win is played right if the first one wins."""
+    """All moves in one position get the value of a win. The player then makes the first one, which wins or not."""
     heaps = RULES.all_positions()
     legal = RULES.action_mask(heaps) > 0
     wins = theory.winning_action_mask(RULES, heaps) > 0
@@ -206,7 +216,7 @@ def test_of_several_best_moves_the_first_is_played(is_first):
 
 @pytest.mark.parametrize("misere", [True, False])
 def test_a_learner_by_move_with_probabilities_of_winning_is_correct(misere):
-    """Both players share the sum of the rewards: a value is 1 minus the other player's best one."""
+    """The rewards are 1 and 0, so the value of a move is 1 minus the other player's best next value."""
     rules = NimRules((2, 3, 4), misere=misere)
     values = (exact(rules) + 1) / 2 * (rules.action_mask(rules.all_positions()) > 0)
     assert evaluation.diagnose(rules, values, rewards=(1, 0)).findings == (BELLMAN,)
@@ -233,7 +243,7 @@ def test_noise_of_replies_is_no_bug(opponent, updates):
 
 
 def test_an_earlier_table_tells_a_bug_from_a_learner_on_its_way():
-    """The values of three best moves near the end lie off their targets."""
+    """The values of a few best moves near the end of the game lie off their targets, and do or do not move."""
     later = exact(RULES)
     for heaps in ((0, 2, 1), (1, 2, 0), (2, 1, 0), (0, 1, 2)):
         best = later[RULES.index(heaps)].argmax()
@@ -241,9 +251,10 @@ def test_an_earlier_table_tells_a_bug_from_a_learner_on_its_way():
     moved = np.where(later == 0.4, 0.3, 0.99 * later)
     assert evaluation.diagnose(RULES, later).result == "no bug found"
     assert evaluation.diagnose(RULES, later, earlier=moved).result == "no bug found"
-    assert evaluation.diagnose(RULES, later, earlier=later).result == "no bug found"  # nothing was explored
+    # no value has moved, so exploration has ended
+    assert evaluation.diagnose(RULES, later, earlier=later).result == "no bug found"
     stuck = np.where(later == 0.4, 0.4, 0.99 * later)
-    assert evaluation.diagnose(RULES, later, earlier=stuck).result == "undecided"  # its targets may be on-policy
+    assert evaluation.diagnose(RULES, later, earlier=stuck).result == "undecided"  # the learner may be on-policy
     diagnosis = evaluation.diagnose(RULES, later, earlier=stuck, on_policy=False)
     assert diagnosis.result == "bug"
     assert diagnosis.findings == ("a bug in no list",)
@@ -263,7 +274,7 @@ def test_values_of_illegal_actions_tell_what_the_maximum_runs_over():
 def test_a_network_may_overshoot_and_has_last_moves_of_both_signs_when_young():
     table = exact(RULES)
     is_illegal = RULES.action_mask(RULES.all_positions()) == 0
-    table[is_illegal] = np.random.default_rng(0).uniform(-0.5, 0.5, is_illegal.sum())  # those of a table stay 0
+    table[is_illegal] = np.random.default_rng(0).uniform(-0.5, 0.5, is_illegal.sum())  # 0 in a table
     assert evaluation.diagnose(RULES, put(table.copy(), (2, 3, 4), (0, 1), 1.3)).findings == (BELLMAN,)
     far = 1.3 * table * np.linspace(1, 1.1, len(table))[:, None]
     assert evaluation.diagnose(RULES, far).findings == ("values out of range",)
@@ -324,7 +335,7 @@ def test_values_that_are_not_finite_are_a_finding_with_the_first_position(number
     assert evaluation.diagnose(RULES, values).result == "bug"
 
 
-STYLES = {  # what the learner does otherwise, and the argument that says so
+STYLES = {  # how the learner differs from the usual one, and the argument of diagnose that says so
     "rewards of 1 and 0": ({"rewards": (1, 0)}, {"rewards": (1, 0)}),
     "rewards of 0 and -1": ({"rewards": (0, -1)}, {"rewards": (0, -1)}),
     "rewards of 100": ({"rewards": (100, -100)}, {"rewards": (100, -100)}),
@@ -336,7 +347,7 @@ STYLES = {  # what the learner does otherwise, and the argument that says so
 
 
 def play(rules, n_games, rewards=(1, -1), initial=0.0, on_policy=False, opponent=None, first=None, seed=0):
-    """The table of a learner by own turn, from the starting position, in plain Python."""
+    """Trains a Q-learner in plain Python and returns its table. All games begin with the full heaps."""
     draws = random.Random(seed)
     learning_rate = draws.choice([0.1, 0.5, 1])
     table = {}
@@ -402,7 +413,7 @@ def test_a_learner_that_always_or_never_starts_is_told_no_bug(opponent, first):
 
 
 def test_told_rewards_decide_what_was_undecided():
-    """Rewards of 1 and 0 look as if the reward of the loser were dropped."""
+    """The values look the same with rewards of 1 and 0 and with a dropped reward of the loser."""
     q_values = play(RULES, 8_000, rewards=(1, 0), seed=5)
     both = evaluation.diagnose(RULES, q_values)
     assert both.result == "undecided"
@@ -430,7 +441,7 @@ def test_noise_and_young_networks_get_no_name():
 
 
 def test_a_critic_is_judged_against_its_own_actor():
-    """The values of a policy against random replies, by repeated substitution, are not those of a best player."""
+    """The exact values of a random policy satisfy its own Bellman equation, but not that of a greedy player."""
     weights = RULES.action_mask(RULES.all_positions()) * np.random.default_rng(0).uniform(0.1, 1, IS_LAST.shape)
     actor = TabularPolicy(RULES, weights / weights.sum(axis=1, keepdims=True).clip(1e-9))
     replies = policies.tabulate(RULES, "random").probabilities

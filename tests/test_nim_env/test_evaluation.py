@@ -1,4 +1,4 @@
-"""Exact evaluation against recursion over all lines of play, and sampled matches against exact evaluation."""
+"""Exact evaluation is compared with a recursion over all lines of play, and sampled matches with exact results."""
 
 import json
 from functools import partial
@@ -47,7 +47,8 @@ def test_the_interval_is_wilsons_and_ends_at_0_and_1_exactly(games, fraction, co
 def test_matches_between_experts_are_decided_by_who_starts(moves_first, games, wins):
     match = evaluation.play_match(SIMPLE, "expert", "expert", games, moves_first=moves_first)
     assert match == MatchResult(wins, games)
-    wide = NimRules((30_000,), max_take=20_000, misere=False)  # of so many actions that 101 games are two chunks
+    # a game with so many actions that 101 games are played in two parts
+    wide = NimRules((30_000,), max_take=20_000, misere=False)
     assert evaluation.play_match(wide, "expert", "expert", games, moves_first=moves_first) == match
 
 
@@ -88,7 +89,7 @@ def test_sampled_positions_are_uniform(rules, won):
 
 
 def test_rare_positions_are_refused():
-    rules = NimRules((999_999,), misere=False)  # without a lost one but the empty
+    rules = NimRules((999_999,), misere=False)  # only the empty position is losing
     for n in (1, 20_000):
         with pytest.raises(ValueError, match="losing"):
             evaluation.sample_losing_positions(rules, n, np.random.default_rng(0))
@@ -147,9 +148,9 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
 
 @few_examples
 @given(tiny_rules, seeds, st.booleans(), st.sampled_from(["raise", "lose"]))
-@example(NimRules((2, 2)), 0, True, "raise")  # no champion, though against itself it wins in its role
+@example(NimRules((2, 2)), 0, True, "raise")  # no champion, although it wins against itself on the winning side
 def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, illegal_action):
-    """Against everything that the other player may do, with rewards 1 and -1, the mean of both orders."""
+    """The recursion tries all moves of the best response, and averages over moving first and second."""
     option = {"illegal_action": illegal_action}
     policy = random_table(rules, seed, deterministic=deterministic, illegal=illegal_action == "lose")
     players, positions = (as_player(rules, policy), min), rules.all_positions()
@@ -207,7 +208,7 @@ def test_a_single_mistake_is_named(rules, data):
 
 
 def test_a_board_without_won_positions_is_mastered():
-    rules = NimRules((1,))  # misère: whoever moves loses
+    rules = NimRules((1,))  # misère, so the player to move loses
     for found in (evaluation.mastery(rules, "random"), evaluation.report(rules, "random")):
         assert (found.expert, found.champion) == (1.0, True)
 
@@ -329,7 +330,7 @@ def test_a_learning_curve_evaluates_at_growing_intervals(n_ended, n_evals, first
     rules = NimRules((1, 2))
     returns = np.random.default_rng(seed).choice([-1.0, 1.0], size=sum(n_ended))
     curve, by_hand = (evaluation.LearningCurve(rules, len(returns), n_evals, first) for _ in range(2))
-    ends = np.cumsum(n_ended).tolist()  # the numbers of episodes at which `train` calls it
+    ends = np.cumsum(n_ended).tolist()  # the numbers of episodes after which `train` calls the curve
     players = {n: random_table(rules, seed + n) for n in ends}
     added = []
     for n in ends:
@@ -337,7 +338,7 @@ def test_a_learning_curve_evaluates_at_growing_intervals(n_ended, n_evals, first
         added += by_hand.add(n, players[n])
     first = min(first, len(returns))
     due = {round(len(returns) * (first / len(returns)) ** (k / max(n_evals - 1, 1))) for k in range(n_evals)}
-    assert [row["episodes"] for row in curve.rows] == sorted(due)  # whatever the batches
+    assert [row["episodes"] for row in curve.rows] == sorted(due)  # however many episodes end at once
     for row in curve.rows:
         n = row["ended"]
         assert n == min(number for number in ends if number >= row["episodes"])
@@ -362,7 +363,7 @@ SWEEPS = {
 @pytest.mark.parametrize("rules", [STANDARD, SEVERAL_BATCHES], ids=str)
 @pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
 def test_a_sweep_queries_each_position_twice(sweep, rules):
-    """With copies of the positions and masks, which it may overwrite."""
+    """The policy gets copies of the positions and masks, so it can overwrite them."""
     asked = []
 
     def action_probabilities(heaps, mask):

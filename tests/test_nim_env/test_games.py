@@ -13,7 +13,7 @@ from nim_env import NimEnv, aec_env
 
 
 class Game:
-    """Nim in plain Python. Player 0 moves first. An action is legal, or with a probability of 5 % any action."""
+    """Nim in plain Python. Player 0 moves first. ``draw`` draws a legal action, or any action in 5 % of calls."""
 
     def __init__(self, rules, seed):
         self.rules, self.generator = rules, np.random.default_rng(seed)
@@ -38,7 +38,7 @@ class Game:
         return int(self.generator.choice(np.flatnonzero(self.mask)))
 
     def play(self, action):
-        """Returns whether the action is legal."""
+        """Plays an action, and returns whether it is legal."""
         legal = dict(moves(self.heaps, self.rules.max_take))
         move = self.actions[action]
         self.player = 1 - self.player

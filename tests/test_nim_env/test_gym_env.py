@@ -50,7 +50,7 @@ def play(env, seed, overwrite=False):
 
 
 def rest_of(env):
-    """How a copy of an environment continues: the rest of its game, and the starts of three more games."""
+    """Returns how a copy of an environment continues: the rest of its game, and the starts of three more games."""
     env = copy.deepcopy(env)
     record = [env.unwrapped.action_masks().tolist(), *play_on(env, np.random.default_rng(7))]
     return record + [env.reset()[0].tolist() for _ in range(3)]

@@ -60,12 +60,12 @@ def once(call, *arguments, **options):
 class Played:
     """Plays random legal moves in all games of an environment, and checks the opponents.
 
-    Each game must keep its opponent to the end, the infos must say which one it is, and each reply must be its
-    reply.
+    Each game must keep its opponent to the end, the infos must say which one it is, and each reply must come from
+    this opponent. All opponents are objects of :class:`NthLegal`, each with a number of its own.
 
     Attributes:
-        number_of: A function from the number of a pool's member to the number of the NthLegal that it plays as.
-        policy: The number of the NthLegal that an opponent outside a pool plays as.
+        number_of: A function from the number of a pool's member to its number as an NthLegal.
+        policy: The number of an opponent that is not in a pool.
         attempt: A function that calls a method of the environment with some arguments.
         games: The number of finished games, by member.
         wins: The number of games won, by member.
@@ -301,7 +301,7 @@ def test_functions_of_a_policy_refuse_a_pool(function):
 
 
 class Flaky(NthLegal):
-    """Fails at the first of two attempts to call it."""
+    """An opponent that fails when a test wants it to. The test then calls the same method again."""
 
     fails = False
     n_failed = 0
@@ -326,7 +326,7 @@ class Flaky(NthLegal):
 
 @EVERY_MODE
 def test_a_member_that_fails_changes_no_game(mode):
-    """Not even a game whose opponent has left the pool."""
+    """This also holds for games whose opponent has left the pool."""
     pool = OpponentPool(RULES, map(MEMBERS["table"], range(2)), max_size=2)
     played = Played(make("vector", mode, opponent=pool), attempt=Flaky.twice)
     before = Flaky.n_failed

@@ -1,4 +1,4 @@
-"""assert_learns against players and values that are right or wrong by construction."""
+"""Tests ``assert_learns`` with players and values that are right or wrong by construction."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ BOARDS = [RULES, NimRules((2, 3), misere=False), NimRules((7,), max_take=3)]
 
 
 def values_of(rules, solution=None, **options):
-    """The exact values of all actions, 0 where they are illegal as in a table that starts at 0."""
+    """Returns the exact values of all actions. For illegal actions they are 0, as in a table that starts at 0."""
     values = (solution or solver.solve(rules, **options)).q_values(rules.all_positions())
     return np.where(np.isfinite(values), values, 0)
 

@@ -22,7 +22,7 @@ STYLES = ["nim", "rules", "numbers"]
 
 
 def reader(prompt):
-    """Answers as a human would who knows only Nim and the prompt, by trying all lines of play."""
+    """Answers a prompt like a human who knows only Nim and the prompt, by trying all lines of play."""
     sizes = dict(re.findall(r"\b([A-Z]): (\d+)\b", prompt))
     limit = re.search(r"at most (\d+) in a turn", prompt)
     max_take = None if limit is None else int(limit[1])

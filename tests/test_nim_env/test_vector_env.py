@@ -85,7 +85,7 @@ def fill(value):
 
 
 def rest_of(env):
-    """How a copy of an environment continues."""
+    """Returns the results of playing on with a copy of an environment."""
     return play(copy.deepcopy(env))
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nim_env.evaluation.diagnosis import evidence, thresholds, verdicts
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds
 from nim_env.evaluation.diagnosis.alternatives import diagnosis_under_other_assumptions
-from nim_env.evaluation.diagnosis.assumptions import Assumptions
-from nim_env.evaluation.diagnosis.case import Case
+from nim_env.evaluation.diagnosis.equations import Assumptions
 from nim_env.evaluation.diagnosis.findings import Diagnosis
-from nim_env.evaluation.diagnosis.inference import contradiction, reward_size
-from nim_env.evaluation.diagnosis.learner import Learner, checked_values, first_undefined, judged_pairs
+from nim_env.evaluation.diagnosis.inputs import Floats, Inputs, checked_table, pairs_of
+from nim_env.evaluation.diagnosis.learner import Learner
 from nim_env.evaluation.diagnosis.symptoms import first_symptom
 from nim_env.policies import PolicyLike
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, position_name
 
 
 def diagnose(
@@ -73,107 +72,216 @@ def diagnose(
     """
     _check_training(discount, rewards, initial)
     is_on_policy = _checked_on_policy(on_policy, behavior_policy)
-    values_before = None if earlier is None else checked_values(rules, "earlier", earlier)
-    values = checked_values(rules, "q_values", q_values)
-    if undefined := first_undefined(rules, values):
-        return verdicts.not_finite(undefined)
-    pairs = judged_pairs(rules)
-    learner = Learner(
+    table_before = None if earlier is None else checked_table(rules, "earlier", earlier)
+    table = checked_table(rules, "q_values", q_values)
+    if not_finite := _not_finite(rules, table):
+        return not_finite
+    pairs = pairs_of(rules)
+    inputs = Inputs(
         pairs,
-        values[pairs.indices],
+        table[pairs.indices],
         discount,
-        earlier=None if values_before is None else values_before[pairs.indices],
+        earlier=None if table_before is None else table_before[pairs.indices],
         opponent=None if opponent is None else pairs.probabilities(opponent),
         behavior=None if behavior_policy is None else pairs.probabilities(behavior_policy),
     )
     win, loss = (1.0, -1.0) if rewards is None else rewards
-    first_value = learner.initial if initial is None or not learner.has_action_values else float(initial)
+    first_value = inputs.initial if initial is None or not inputs.has_action_values else float(initial)
     assumptions = Assumptions(float(win), float(loss), first_value, bool(is_on_policy))
-    if found := contradiction(learner, assumptions):
-        return found
+    if contradiction := _other_initial(inputs, assumptions) or _future_at_end(inputs, assumptions):
+        return contradiction
     if rewards is None:
-        size = reward_size(learner)
+        size = _reward_size(inputs)
         assumptions = assumptions._replace(win=size, loss=-size)
     passed = {"rewards": rewards, "initial": initial, "on_policy": is_on_policy}
-    return _decide(Case(learner, assumptions), {name for name, value in passed.items() if value is None})
+    return _decide(Learner(inputs, assumptions), {name for name, value in passed.items() if value is None})
 
 
-def _decide(case: Case, not_passed: set[str]) -> Diagnosis:
-    """Decides whether the values show a correct learner under the first assumptions or under others, or a bug.
+def _decide(learner: Learner, not_passed: set[str]) -> Diagnosis:
+    """Decides whether a learner is correct, has a bug, or must train longer.
 
-    The steps are made in order, and the first that finds something ends the diagnosis. ``not_passed`` are the
-    arguments of :func:`diagnose` that the user did not pass. Only these are varied for the other assumptions.
+    The steps are made in order, and the first that finds something ends the diagnosis.
+
+    Args:
+        learner: The learner under the usual assumptions.
+        not_passed: The arguments of :func:`diagnose` that the user did not pass. Other assumptions about these are
+            tried if the values do not fit.
+
+    Returns:
+        The diagnosis.
     """
-    if early := _untrained(case) or _only_sorted(case):
+    if early := _untrained(learner) or _only_sorted(learner):
         return early
-    suspected = first_symptom(case)
+    suspected = first_symptom(learner)
     if suspected is None:
-        if correct := _settled(case) or _plays_perfectly(case):
+        if correct := _settled(learner) or _plays_perfectly(learner):
             return correct
     elif suspected.result == "undecided":
         return suspected
-    return diagnosis_under_other_assumptions(case, not_passed, suspected) or suspected or _train_longer(case)
+    return diagnosis_under_other_assumptions(learner, not_passed, suspected) or suspected or _train_longer(learner)
 
 
-def _untrained(case: Case) -> Diagnosis | None:
-    """Checks whether all values are still the initial one, perhaps because a bug keeps them there."""
-    if case.is_trained.any():
+# What the values show before they are judged
+
+
+def _not_finite(rules: NimRules, table: Floats) -> Diagnosis | None:
+    """Looks for values of positions or of legal actions that are infinite or undefined.
+
+    Of several such values, the verdict describes one in a position with the fewest objects.
+    """
+    heaps = rules.all_positions()
+    is_wrong = ~np.isfinite(table)
+    if table.ndim == 2:
+        is_wrong &= rules.action_mask(heaps) > 0
+    if not is_wrong.any():
         return None
-    stays = [bug for bug in case.bugs if np.all(bug.target.mean == case.scaled.initial)]
-    return verdicts.untrained(evidence.nearest_bug(case, stays))
+    index, *action = min(np.argwhere(is_wrong).tolist(), key=lambda entry: heaps[entry[0]].sum())
+    place = f"at {position_name(heaps[index])}"
+    if action:
+        place = f"{findings.move_in_words(heaps[index], rules.moves[action[0]])},"
+    text = f"the value {place} is {table[(index, *action)]}, not a finite number"
+    return findings.bug(text, findings.NOT_FINITE, place="in the values")
 
 
-def _only_sorted(case: Case) -> Diagnosis | None:
-    """Checks whether only positions with sorted heaps have values, although the board has many others."""
-    learner, pairs = case.learner, case.pairs
-    if not learner.has_action_values:
+def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
+    """Looks for an initial value other than the assumed one in the entries for illegal actions.
+
+    No update changes these entries, so they still hold the initial value. If they are 0, they show nothing.
+    """
+    found, assumed = inputs.initial, assumptions.initial
+    if assumed is None or found is None or found in (0, assumed):
         return None
-    is_trained = ((learner.given != (learner.initial or 0)) & pairs.legal).any(axis=1)
-    steps = np.diff(pairs.positions, axis=1)
+    text = f"the entries for illegal actions hold {found:g}, not the initial value {assumed:g}"
+    return findings.undecided(text, findings.OTHER_INITIAL)
+
+
+def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
+    """Looks for last moves, which end the game, whose values all lie far from their reward by the same number.
+
+    Such a learner adds a future return to the last reward, although the game is over. All its values then have the
+    sign of this future. If they have both signs, the rewards themselves are large.
+    """
+    if assumptions.initial is None:
+        return None
+    last, values = inputs.last_moves, inputs.table[inputs.pairs.legal]
+    typical = float(np.median(last))
+    future = typical - assumptions.bellman(inputs.pairs.rules).last_mover
+    agrees = (np.abs(last - typical) <= thresholds.SAME_REWARD * abs(future)).all()
+    is_far_larger = abs(future) >= thresholds.FAR_LARGER * assumptions.reward_size
+    has_both_signs = values.min() < 0 < values.max()
+    if not (agrees and is_far_larger) or has_both_signs:
+        return None
+    return findings.bug(f"a finished game has a future of {future:.3g} instead of 0", findings.FUTURE_AT_END)
+
+
+def _reward_size(inputs: Inputs) -> float:
+    """Infers the size of the rewards from the values of last moves, which end the game and are learned first.
+
+    The result is 1 if these values do not agree on another size. Values that still equal the initial value are
+    left out.
+    """
+    last = np.abs(inputs.last_moves[inputs.last_moves != (inputs.initial or 0)])
+    if len(last) < thresholds.MIN_COUNT:
+        return 1.0
+    size = float(np.median(last))
+    agrees = (np.abs(last - size) <= thresholds.SAME_REWARD * size).all()
+    # if other values are larger than those of last moves, the last moves are still on their way from 0
+    largest = np.abs(Learner(inputs, Assumptions()).values).max()
+    is_largest = largest <= thresholds.MAX_VALUE * size
+    is_other = size > 1 + thresholds.NEAR or (0 < size < 1 - thresholds.NEAR and is_largest)
+    return size if agrees and is_other else 1.0
+
+
+# Tables in which no value was trained, or only some of them
+
+
+def _untrained(learner: Learner) -> Diagnosis | None:
+    """Returns the diagnosis that all values still equal the initial value, or ``None`` if one differs.
+
+    The diagnosis names the known bugs that never move a value.
+    """
+    if learner.is_trained.any():
+        return None
+    stays = [bug for bug in learner.bugs if np.all(bug.target.mean == learner.scaled.initial)]
+    text = "all values are still the initial one: nothing was learned"
+    return findings.undecided(text, findings.UNTRAINED, otherwise=evidence.nearest_bug(learner, stays))
+
+
+def _only_sorted(learner: Learner) -> Diagnosis | None:
+    """Looks for a table with values only in the positions with sorted heaps, such as 1-1-3.
+
+    Some programs sort the heaps, so they never use the rows of other positions.
+    """
+    is_trained = learner.pairs.sums(learner.is_trained) > 0
+    steps = np.diff(learner.pairs.positions, axis=1)
     for is_unsorted in ((steps < 0).any(axis=1), (steps > 0).any(axis=1)):  # not ascending, not descending
         is_enough = min(is_unsorted.sum(), is_trained.sum()) >= thresholds.MIN_COUNT
         if is_enough and not is_trained[is_unsorted].any():
-            return verdicts.sorted_only()
+            text = "only positions with sorted heaps have values. Copy these values to the other positions"
+            return findings.undecided(text, findings.SORTED_ONLY)
     return None
 
 
-def _settled(case: Case) -> Diagnosis | None:
+# Values without a symptom
+
+
+def _settled(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis that the values satisfy Bellman's equation, or ``None`` if they do not."""
-    if not evidence.satisfies_bellman(case):
+    if not evidence.satisfies_bellman(learner):
         return None
-    explores_always = False
-    if case.learner.is_self_play and case.exploration == 1:
-        by_move, by_turn = (evidence.share_explained(case, [target]) for target in case.targets)
-        explores_always = by_turn > by_move
-    return verdicts.settled(_share_settled(case), case.assumptions.unit, explores_always)
+    size = learner.assumptions.reward_size
+    text = f"{_settled_in_words(learner)} where {findings.BELLMAN} puts them"
+    if size != 1:
+        return findings.no_bug(f"{text}, for rewards of {size:.3g} instead of 1", findings.OTHER_SCALE)
+    if learner.inputs.is_self_play and learner.exploration == 1:
+        by_move, by_turn = (evidence.fraction_explained(learner, [target]) for target in learner.targets)
+        if by_turn > by_move:
+            text += ", for replies drawn at random: explore less"
+    return findings.no_bug(text, findings.BELLMAN)
 
 
-def _plays_perfectly(case: Case) -> Diagnosis | None:
+def _plays_perfectly(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis that every move is right, or ``None`` if one is wrong.
 
-    The player is assumed to make the move with the largest value, and the first of them if there are several.
+    The player is assumed to make the move with the largest value, and the first of them if there are several. The
+    diagnosis is undecided if a bug is likely.
     """
-    pairs = case.pairs
-    can_win = pairs.sums(pairs.wins)[pairs.row] > 0
-    best = np.flatnonzero(case.is_greedy)
-    played = best[np.unique(pairs.row[best], return_index=True)[1]]
+    pairs = learner.pairs
+    can_win = pairs.sums(pairs.wins)[pairs.position] > 0
+    best = np.flatnonzero(learner.is_greedy)
+    played = best[np.unique(pairs.position[best], return_index=True)[1]]
     if (can_win & ~pairs.wins)[played].any():
         return None
-    return verdicts.perfect_play(_share_settled(case), evidence.likely_bug(case))
+    text = f"every move is right; {_settled_in_words(learner)} so far"
+    likely = evidence.likely_bug(learner)
+    if likely is None:
+        return findings.no_bug(text, findings.PERFECT_PLAY)
+    return findings.undecided(text, findings.PERFECT_PLAY, otherwise=likely)
 
 
-def _train_longer(case: Case) -> Diagnosis:
-    """Returns the diagnosis that the values show no bug but have not settled yet."""
+def _train_longer(learner: Learner) -> Diagnosis:
+    """Returns the diagnosis that the learner should train longer, since its values have not reached their targets.
+
+    The verdict adds what the learner has not met yet, such as a win, and a bug if one is likely.
+    """
+    text = f"train longer: {_settled_in_words(learner)} so far"
     never = ""
-    if not case.learner.is_self_play:
-        never = "win" if case.values.max() <= 0 else "loss" if case.values.min() >= 0 else ""
-    is_end_learned = bool(np.abs(case.last_moves - case.bellman.last_mover).min() <= thresholds.NEAR)
-    return verdicts.train_longer(_share_settled(case), never, is_end_learned, evidence.likely_bug(case))
+    if not learner.inputs.is_self_play:
+        never = "win" if learner.values.max() <= 0 else "loss" if learner.values.min() >= 0 else ""
+    if never:
+        text = f"no {never} was ever seen. Let both sides start, and {text}"
+    if np.abs(learner.last_moves - learner.bellman.last_mover).min() > thresholds.NEAR:
+        text += ". No last move has reached its reward yet, though these values are learned first"
+    return findings.undecided(text, findings.TRAIN_LONGER, otherwise=evidence.likely_bug(learner))
 
 
-def _share_settled(case: Case) -> float:
-    """Returns the fraction of the trained values that Bellman's equation explains."""
-    return evidence.share_explained(case, case.targets)
+def _settled_in_words(learner: Learner) -> str:
+    """Says in words which fraction of the trained values lies near the targets of Bellman's equation."""
+    share = evidence.fraction_explained(learner, learner.targets)
+    return f"{share:.0%} of the trained values have settled"
+
+
+# Checks of the arguments
 
 
 def _check_training(discount: float, rewards: tuple[float, float] | None, initial: float | None) -> None:

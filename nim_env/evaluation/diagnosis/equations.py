@@ -1,4 +1,4 @@
-"""The equation that the values of a learner satisfy: Bellman's, or the equation of a bug.
+"""What is assumed about a learner, and the equation that its values should then satisfy: Bellman's or a bug's.
 
 A learner moves each value toward a target that follows from its values of the next positions. Let s' be the
 position after action a in position s, m the reward of the player who takes the last object, o the reward of the
@@ -19,22 +19,27 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from nim_env.evaluation.diagnosis import findings
+from nim_env.rules import NimRules
 
 Bootstrap = Literal["maximum", "maximum from 0", "maximum over all", "minimum", "mean", "own policy"]
-"""How an equation turns the values of the next position into one number. The maximum, the minimum and the mean are
-taken over legal actions, and the maximum over all is taken over illegal actions too. The maximum from 0 is at
-least 0. The own policy stands for the mean over the moves of the learner."""
+"""How an equation turns the values of the moves in the next position into one number.
+
+- ``"maximum"``, ``"minimum"`` and ``"mean"`` are taken over the legal actions.
+- ``"maximum from 0"`` is the maximum over the legal actions, or 0 if the maximum is below 0.
+- ``"maximum over all"`` is the maximum over all actions, including illegal ones.
+- ``"own policy"`` is the mean over the moves of the learner's own policy.
+"""
 
 
 class Equation(NamedTuple):
-    """One way to compute a target.
+    """Bellman's equation, or the equation of a bug.
 
     Attributes:
         last_mover: The reward of the player who takes the last object.
         other_player: The reward of the other player.
-        bootstrap: How it turns the values of the next position into one number.
-        sign: A factor of the bootstrap, which is 1 in Bellman's equation. The minus sign of the equation by move
-            is not part of it.
+        bootstrap: How the equation turns the values of the next position into one number.
+        sign: The factor by which this number is multiplied: 1 in Bellman's equation, -1 if a bug changes the sign,
+            0 if a bug leaves the number out. The minus sign of minimax-Q comes in addition.
     """
 
     last_mover: float
@@ -44,11 +49,18 @@ class Equation(NamedTuple):
 
 
 def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
-    """Returns the equations of the known bugs, each with the name of its bug. Each is Bellman's with one change.
+    """Changes one part of Bellman's equation for each known bug.
 
-    Some bugs have two equations. A learner that drops a reward learns 0 instead, or it makes no update and the
-    value stays at ``initial``. A learner that gets the opponent's reward gets the other of the two rewards, or its
-    own with the sign changed.
+    Some bugs have two equations. A learner that drops a reward learns 0 instead of it, or makes no update, so the
+    value stays at the initial value. A learner that gets the opponent's reward gets the other of the two rewards,
+    or its own reward with the sign changed.
+
+    Args:
+        bellman: Bellman's equation for the learner.
+        initial: The initial value of the learner.
+
+    Returns:
+        The name of the bug for each equation.
     """
     last_mover, other_player = bellman.last_mover, bellman.other_player
     return {
@@ -65,3 +77,30 @@ def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
         bellman._replace(bootstrap="minimum"): findings.MINIMUM,
         bellman._replace(bootstrap="mean"): findings.MEAN,
     }
+
+
+class Assumptions(NamedTuple):
+    """What the diagnosis assumes about a learner. The values alone do not show these things.
+
+    Attributes:
+        win: The reward of a win.
+        loss: The reward of a loss.
+        initial: The value that every action had before the training. ``None`` if the values started at different
+            numbers, as in a network.
+        on_policy: Whether the targets follow the learner's own moves, as in SARSA. False for Q-learning.
+    """
+
+    win: float = 1.0
+    loss: float = -1.0
+    initial: float | None = 0.0
+    on_policy: bool = False
+
+    @property
+    def reward_size(self) -> float:
+        """The larger of the absolute rewards of a win and of a loss."""
+        return max(abs(self.win), abs(self.loss))
+
+    def bellman(self, rules: NimRules) -> Equation:
+        """Returns Bellman's equation for this learner. The last mover loses in misère play and wins otherwise."""
+        last_mover, other_player = (self.loss, self.win) if rules.misere else (self.win, self.loss)
+        return Equation(last_mover, other_player, "own policy" if self.on_policy else "maximum")

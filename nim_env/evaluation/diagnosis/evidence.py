@@ -1,244 +1,274 @@
-"""How well values agree with the targets of an equation, and which known bugs they prove.
-
-The first part measures how far values lie from their targets, and which of them the targets cannot explain. The
-next part finds the known bugs that are proven, likely or nearest. The last part finds the witness, the value
-that shows a bug most clearly.
-"""
+"""How well the values of a learner agree with the targets of an equation, and which known bugs they prove."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import thresholds, verdicts
-from nim_env.evaluation.diagnosis.case import Bug, Case, Target
+from nim_env.evaluation.diagnosis import findings, thresholds
 from nim_env.evaluation.diagnosis.equations import Equation
 from nim_env.evaluation.diagnosis.findings import Diagnosis, Witness
-from nim_env.evaluation.diagnosis.learner import Bools, Floats
+from nim_env.evaluation.diagnosis.inputs import Bools, Floats
+from nim_env.evaluation.diagnosis.learner import Bug, Learner, Target
 
-# How well values agree with targets
+# How well the values agree with targets
 
 
-def distance(case: Case, targets: list[Target]) -> Floats:
-    """Returns the distance of each value from its nearest target, shape ``(P,)``.
+def distance(learner: Learner, targets: list[Target]) -> Floats:
+    """Returns the distance of each action value from the nearest of its targets, float64 of shape ``(n_pairs,)``.
 
-    The part that the noise of samples can explain is subtracted. The result is never below 0.
+    The part of the distance that noise in the samples can explain is subtracted. The result is never below 0.
     """
-    distances = [np.abs(case.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
+    distances = [np.abs(learner.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
     return np.min(distances, axis=0).clip(0)
 
 
-def distance_outside(case: Case, targets: list[Target]) -> Floats:
-    """Returns how far each value lies outside the nearest range of a target. It is negative inside a range."""
-    values = case.values
+def distance_outside(learner: Learner, targets: list[Target]) -> Floats:
+    """Returns how far each action value lies outside the range of its target, float64 of shape ``(n_pairs,)``.
+
+    The result is negative for a value inside the range. If there are several targets, the nearest range counts.
+    """
+    values = learner.values
     return np.min([np.maximum(target.low - values, values - target.high) for target in targets], axis=0)
 
 
-def contradicts(case: Case, targets: list[Target]) -> Bools:
-    """Returns which trained values no learner with these targets can have: they lie clearly outside all ranges."""
-    return case.is_trained & (distance_outside(case, targets) > thresholds.NEAR)
+def impossible_values(learner: Learner, targets: list[Target]) -> Bools:
+    """Returns which action values a learner with these targets cannot have, bool of shape ``(n_pairs,)``.
 
-
-def min_contradictions(case: Case) -> float:
-    """Returns how many values must contradict Bellman's equation to be evidence of a bug.
-
-    If the opponent draws its replies, the range of a target is only approximate, so a few values of a correct
-    learner can lie outside it.
+    These are the values that lie clearly outside the ranges of all their targets. A value that still equals the
+    initial value is always possible.
     """
-    n_by_chance = (1 - thresholds.MIN_EXPLAINED) * case.may_be_trained.sum()
-    return max(thresholds.MIN_COUNT, n_by_chance if case.learner.opponent_draws else 0)
+    return learner.is_trained & (distance_outside(learner, targets) > thresholds.NEAR)
 
 
-def share_explained(case: Case, targets: list[Target], among: Bools | None = None) -> float:
-    """Returns the fraction of the values that are near one of their targets.
+def min_impossible_values(learner: Learner) -> float:
+    """Returns how many values that Bellman's equation cannot produce are needed to prove a bug.
 
-    It is a fraction of the values in ``among``, by default of the trained values. A value is left out if both the
-    value and its target are near 0.
+    Three are enough, unless the opponent draws its replies. The ranges of targets are then only approximate, so
+    some values of a correct learner can lie outside.
     """
-    is_judged = case.is_trained if among is None else among
-    sizes = np.maximum(np.abs(case.values), np.abs(targets[0].mean))
+    n_by_chance = (1 - thresholds.MIN_EXPLAINED) * learner.may_be_trained.sum()
+    return max(thresholds.MIN_COUNT, n_by_chance if learner.inputs.has_random_opponent else 0)
+
+
+def fraction_explained(learner: Learner, targets: list[Target], among: Bools | None = None) -> float:
+    """Returns the fraction of the action values that lie near one of their targets.
+
+    Args:
+        learner: The learner.
+        targets: The targets, for example two in self-play.
+        among: Which values count, shape ``(n_pairs,)``. ``None`` for the values that differ from the initial
+            value. A value is always left out if both the value and its target are near 0.
+
+    Returns:
+        The fraction, from 0 to 1. It is 0 if no value counts.
+    """
+    is_judged = learner.is_trained if among is None else among
+    sizes = np.maximum(np.abs(learner.values), np.abs(targets[0].mean))
     is_judged = is_judged & (sizes > thresholds.APART)
-    n_near = (is_judged & (distance(case, targets) < thresholds.NEAR)).sum()
+    n_near = (is_judged & (distance(learner, targets) < thresholds.NEAR)).sum()
     return float(n_near / max(is_judged.sum(), 1))
 
 
-def most_are_nearer(case: Case, bug: Target, among: Bools, min_share: float) -> bool:
-    """Returns whether most values in ``among`` are nearer to a bug's target than to Bellman's.
+def most_are_nearer(learner: Learner, bug: Target, among: Bools, min_fraction: float) -> bool:
+    """Returns whether most values lie nearer to the target of a bug than to those of Bellman's equation.
 
-    At least the fraction ``min_share`` of them must be nearer. A value whose two targets are close to each other
-    is left out.
+    Args:
+        learner: The learner.
+        bug: The target of the bug.
+        among: Which values count, shape ``(n_pairs,)``. A value is always left out if its two targets are close to
+            each other.
+        min_fraction: The fraction of the values that must lie nearer to the bug's target.
+
+    Returns:
+        Whether they do. False if too few values count.
     """
-    is_apart = np.min([np.abs(target.mean - bug.mean) for target in case.targets], axis=0) > thresholds.APART
-    from_bellman = np.min([np.abs(target.mean - case.values) for target in case.targets], axis=0)
-    is_nearer = np.abs(bug.mean - case.values) < from_bellman
+    is_apart = np.min([np.abs(target.mean - bug.mean) for target in learner.targets], axis=0) > thresholds.APART
+    from_bellman = np.min([np.abs(target.mean - learner.values) for target in learner.targets], axis=0)
+    is_nearer = np.abs(bug.mean - learner.values) < from_bellman
     n_apart = (among & is_apart).sum()
     n_nearer = (among & is_apart & is_nearer).sum()
-    return bool(n_apart >= thresholds.MIN_COUNT and n_nearer >= min_share * n_apart)
+    return bool(n_apart >= thresholds.MIN_COUNT and n_nearer >= min_fraction * n_apart)
 
 
-def satisfies_bellman(case: Case) -> bool:
-    """Returns whether Bellman's equation explains the values, and no known bug explains them better.
+def satisfies_bellman(learner: Learner) -> bool:
+    """Returns whether the values satisfy Bellman's equation.
 
-    It must explain most values, and the values of all best moves near the end of the game.
+    Most values must lie near their targets. Near the end of the game, no value of a best move may be off its
+    target. The values are not accepted if most of them lie nearer to the targets of a known bug.
     """
-    is_tried = case.is_greedy & case.must_be_trained & (case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS)
-    is_off = is_tried & (distance(case, case.targets) > thresholds.APART)
-    is_explained = share_explained(case, case.targets) >= thresholds.MIN_EXPLAINED and not is_off.any()
-    return is_explained and not any(
-        most_are_nearer(case, bug.target, case.is_trained, thresholds.MAJORITY) for bug in case.bugs
+    is_at_end = learner.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
+    if (_are_best_moves_off(learner) & is_at_end).any():
+        return False
+    if fraction_explained(learner, learner.targets) < thresholds.MIN_EXPLAINED:
+        return False
+    return not any(
+        most_are_nearer(learner, bug.target, learner.is_trained, thresholds.MAJORITY) for bug in learner.bugs
     )
+
+
+def _are_best_moves_off(learner: Learner) -> Bools:
+    """Returns which values of best moves are off their targets, bool of shape ``(n_pairs,)``.
+
+    Values that were never updated do not count.
+    """
+    is_off = distance(learner, learner.targets) > thresholds.APART
+    return learner.is_greedy & learner.must_be_trained & is_off
 
 
 # The known bugs
 
 
-def proven_bugs(case: Case) -> list[Bug]:
-    """Returns the known bugs that the values prove.
+def nearest_bug(learner: Learner, bugs: list[Bug]) -> Diagnosis | None:
+    """Returns the diagnosis of the bug whose targets are nearest to the values.
 
-    Bugs in the maximum are left out for an on-policy learner, which has no maximum, and for values of positions,
-    which may belong to any policy.
-    """
-    has_maximum = not case.assumptions.on_policy and case.learner.has_action_values
-    return [
-        bug
-        for bug in case.bugs
-        if (has_maximum or bug.equation.bootstrap == case.bellman.bootstrap) and is_proven(case, bug)
-    ]
-
-
-def nearest_bug(case: Case, bugs: list[Bug]) -> Diagnosis | None:
-    """Returns the diagnosis that names the bug whose targets are nearest to the values.
-
-    It also names the bugs whose targets are almost as near. Returns ``None`` if ``bugs`` is empty.
+    The diagnosis also names the bugs whose targets are almost as near. ``None`` if ``bugs`` is empty.
     """
     if not bugs:
         return None
-    values, is_counted = case.values, case.must_be_trained
+    values, is_counted = learner.values, learner.must_be_trained
     distances = {bug.name: float(np.abs(values - bug.target.mean)[is_counted].sum()) for bug in bugs}
     limit = thresholds.TIE_FACTOR * min(distances.values()) + thresholds.ROUNDING
-    names = [name for name, total in distances.items() if total <= limit]
-    return verdicts.known_bugs(names, first_witness(case))
+    return findings.known_bugs([name for name, total in distances.items() if total <= limit], witness(learner))
 
 
-def likely_bug(case: Case) -> Diagnosis | None:
+def likely_bug(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis of the nearest bug that is likely, or ``None`` if there is none.
 
     A bug is likely if it explains the values better than Bellman's equation does. It must explain most of the
-    trained values, or most of all values.
+    values that differ from the initial value, or most of all values.
     """
-    every = np.ones_like(case.is_trained)
+    every = np.ones_like(learner.is_trained)
     most = thresholds.MAJORITY
     likely = [
         bug
-        for bug in case.bugs
-        if any(_fits_better(case, bug.target, among, every, most, most) for among in (case.is_trained, every))
+        for bug in learner.bugs
+        if any(
+            _fits_better(learner, bug.target, among, every, most, most) for among in (learner.is_trained, every)
+        )
     ]
-    return nearest_bug(case, likely)
+    return nearest_bug(learner, likely)
 
 
-def is_proven(case: Case, bug: Bug) -> bool:
-    """Returns whether the values prove a bug that a correct learner cannot have. One of three proofs is enough.
+def is_proven(learner: Learner, bug: Bug) -> bool:
+    """Returns whether the values prove that the learner has a certain known bug.
 
-    1. Bellman's equation cannot have made these values, and the bug can.
-    2. The bug explains nearly all values, and nearly all lie nearer to its targets.
-    3. Some values would move in a certain direction only under Bellman's equation. None of them has moved there,
-       although comparable values have been trained. This proof is not used for a bug that takes the mean, whose
-       sign can change during training.
+    One of three proofs is enough:
 
-    The last moves of a network must have been learned, since its other values depend on them. A bug is never
-    proven if it cannot have made these values and Bellman's equation can.
+    1. Several values are possible with the bug, but not with Bellman's equation.
+    2. Nearly all values lie near the bug's targets, and nearer to these than to Bellman's targets.
+    3. Bellman's equation would have moved many values in a direction in which the bug moves none of them, and they
+       have not moved there. This proof is not used for a bug that takes the mean, since a mean can change its sign
+       during the training.
+
+    There is no proof if several values are possible with Bellman's equation, but not with the bug. A network must
+    have learned the values of last moves first, since all other values depend on them.
     """
-    if case.scaled.initial is None and not _has_learned_last_moves(case, bug.equation):
+    if not learner.is_initial_known and not _has_learned_last_moves(learner, bug.equation):
         return False
-    from_bellman = contradicts(case, case.targets)
-    from_bug = contradicts(case, [bug.target])
-    n_for, n_against = (from_bellman & ~from_bug).sum(), (from_bug & ~from_bellman).sum()
-    if n_against > thresholds.MAX_CONTRADICTING * case.is_trained.sum():
+    not_by_bellman = impossible_values(learner, learner.targets)
+    not_by_bug = impossible_values(learner, [bug.target])
+    n_for, n_against = (not_by_bellman & ~not_by_bug).sum(), (not_by_bug & ~not_by_bellman).sum()
+    if n_against > thresholds.MAX_IMPOSSIBLE * learner.is_trained.sum():
         return False
     return (
-        _only_the_bug_can(case, n_for, n_against)
-        or _explains_nearly_all(case, bug.target)
-        or (bug.equation.bootstrap != "mean" and _avoids_bellman(case, bug.target))
+        _only_the_bug_can(learner, n_for, n_against)
+        or _explains_nearly_all(learner, bug.target)
+        or (bug.equation.bootstrap != "mean" and _avoids_bellman(learner, bug.target))
     )
 
 
-def _only_the_bug_can(case: Case, n_for: int, n_against: int) -> bool:
-    """Returns whether the first proof of :func:`is_proven` holds: only the bug can have made these values.
+def _only_the_bug_can(learner: Learner, n_for: int, n_against: int) -> bool:
+    """Returns whether enough values are possible with a bug only, and hardly any with Bellman's equation only.
+
+    Three values are enough if the initial value lies between the two rewards. If it does not, it is an end of the
+    range in which a value must stay. Against an opponent that draws its replies, ranges are only approximate, so
+    more values are needed then.
 
     Args:
-        case: The case.
-        n_for: The number of values that only the bug can have made.
-        n_against: The number of values that only Bellman's equation can have made.
+        learner: The learner.
+        n_for: The number of values that are possible with the bug only.
+        n_against: The number of values that are possible with Bellman's equation only.
 
     Returns:
-        Whether there are enough values that only the bug can have made, and whether these are nearly all of both
-        kinds. ``MIN_COUNT`` of them are enough if the initial value lies between the two rewards. Otherwise the
-        initial value is an end of a range, and :func:`min_contradictions` of them are needed, since ranges are
-        only approximate if the opponent draws its replies.
+        Whether both conditions hold.
     """
-    is_between = case.scaled.loss < case.scaled.initial_or_0 < case.scaled.win
-    min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
+    is_between = learner.scaled.loss < learner.initial < learner.scaled.win
+    min_for = thresholds.MIN_COUNT if is_between else min_impossible_values(learner)
     return bool(n_for >= max(min_for, thresholds.MIN_NEARER * (n_for + n_against)))
 
 
-def _explains_nearly_all(case: Case, bug: Target) -> bool:
-    """Returns whether the second proof of :func:`is_proven` holds: the bug explains nearly all values.
+def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
+    """Returns whether nearly all values lie near a bug's target, and nearer to it than to Bellman's target.
 
-    From an initial value other than 0, a value may pass the target of the bug on its way to Bellman's target. Such
-    a value does not count as evidence for the bug.
+    If the initial value is not 0, a value may pass the bug's target while it moves to Bellman's target. Such a
+    value is no evidence of the bug.
     """
-    to_bug, to_bellman = _from_initial(case, [bug]), _from_initial(case, case.targets)
-    is_on_way = (to_bug * to_bellman >= 0) & (np.abs(to_bug) <= np.abs(to_bellman))
-    counts = np.asarray(~is_on_way.any(axis=0) | (case.scaled.initial_or_0 == 0))
+    to_bug, to_bellman = _from_initial(learner, [bug]), _from_initial(learner, learner.targets)
+    may_pass_bug = (to_bug * to_bellman >= 0) & (np.abs(to_bug) <= np.abs(to_bellman))
+    is_evidence = np.asarray(~may_pass_bug.any(axis=0) | (learner.initial == 0))
     return all(
-        _fits_better(case, bug, among, counts, thresholds.MIN_EXPLAINED, thresholds.MIN_NEARER)
-        for among in (case.is_trained, case.may_be_trained)
+        _fits_better(learner, bug, among, is_evidence, thresholds.MIN_EXPLAINED, thresholds.MIN_NEARER)
+        for among in (learner.is_trained, learner.may_be_trained)
     )
 
 
-def _avoids_bellman(case: Case, bug: Target) -> bool:
-    """Returns whether the third proof of :func:`is_proven` holds: no value went where only Bellman's leads.
+def _avoids_bellman(learner: Learner, bug: Target) -> bool:
+    """Returns whether the values have not moved where only Bellman's equation would have moved them.
 
-    A value is *telling* if Bellman's equation moves it far, in a direction in which the bug never moves it. The
-    proof needs so many telling values that chance cannot explain why they have not moved. The probability of this
-    is estimated from the fraction of comparable values that have been trained.
+    The values that count are those that Bellman's equation moves far, in a direction in which the bug never moves
+    them. Hardly any of these may have moved in this direction, and there must be too many of them for chance. The
+    probability that such a value has not moved by chance is estimated from the other values that Bellman's
+    equation moves far.
     """
-    initial, to_bellman = case.scaled.initial_or_0, _from_initial(case, case.targets)
+    initial, to_bellman = learner.initial, _from_initial(learner, learner.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
-    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)  # in the direction of Bellman's target
+    is_only_bellman = np.where(to_bellman < 0, ~bug_lowers, ~bug_raises)
     is_far = np.abs(to_bellman) > thresholds.APART
-    is_telling = case.must_be_trained & (is_only_bellman & is_far).all(axis=0)
-    is_comparable = case.must_be_trained & ~is_telling & is_far.any(axis=0)
-    n_moved = (is_telling & (distance_outside(case, [bug]) > thresholds.ROUNDING)).sum()
-    if n_moved > thresholds.MAX_CONTRADICTING * is_telling.sum():
+    counts = learner.must_be_trained & (is_only_bellman & is_far).all(axis=0)
+    is_comparable = learner.must_be_trained & ~counts & is_far.any(axis=0)
+    n_moved = (counts & (distance_outside(learner, [bug]) > thresholds.ROUNDING)).sum()
+    if n_moved > thresholds.MAX_IMPOSSIBLE * counts.sum():
         return False
-    # the probability that a value has stayed by chance, by Laplace's rule from the comparable ones
-    chance = 1 - ((is_comparable & case.is_trained).sum() + 1) / (is_comparable.sum() + 2)
-    return bool(-np.log(chance) * is_telling.sum() > thresholds.MIN_SURPRISAL)
+    # Laplace's rule of succession
+    chance = 1 - ((is_comparable & learner.is_trained).sum() + 1) / (is_comparable.sum() + 2)
+    return bool(-np.log(chance) * counts.sum() > thresholds.MIN_SURPRISAL)
 
 
-def _from_initial(case: Case, targets: list[Target]) -> Floats:
-    """Returns how far each target lies above the initial value, float64 of shape ``(n_targets, P)``."""
-    return np.array([target.mean for target in targets]) - case.scaled.initial_or_0
+def _from_initial(learner: Learner, targets: list[Target]) -> Floats:
+    """Returns each target minus the initial value, float64 of shape ``(n_targets, n_pairs)``."""
+    return np.array([target.mean for target in targets]) - learner.initial
 
 
 def _fits_better(
-    case: Case, bug: Target, among: Bools, counts: Bools, min_explained: float, min_nearer: float
+    learner: Learner, bug: Target, among: Bools, is_evidence: Bools, min_explained: float, min_nearer: float
 ) -> bool:
     """Returns whether a bug explains the values better than Bellman's equation does.
 
-    It must explain at least the fraction ``min_explained`` of the values in ``among``, and no fewer than Bellman's
-    equation does. Of the values in ``counts`` that can tell the two apart, at least the fraction ``min_nearer``
-    must lie nearer to the bug's target.
+    Args:
+        learner: The learner.
+        bug: The target of the bug.
+        among: Which values must lie near the bug's target, bool of shape ``(n_pairs,)``.
+        is_evidence: Which values must lie nearer to the bug's target than to Bellman's, bool of shape
+            ``(n_pairs,)``.
+        min_explained: The fraction of the values in ``among`` for which this must be true. The fraction near the
+            bug's target must also be at least as large as the fraction near Bellman's.
+        min_nearer: The fraction of the values in ``is_evidence`` for which this must be true.
+
+    Returns:
+        Whether the conditions hold.
     """
-    share = share_explained(case, [bug], among)
-    is_counted = (case.must_be_trained | among) & counts
-    is_best = share >= max(min_explained, share_explained(case, case.targets, among))
-    return is_best and most_are_nearer(case, bug, is_counted, min_nearer)
+    explained = fraction_explained(learner, [bug], among)
+    is_counted = (learner.must_be_trained | among) & is_evidence
+    is_best = explained >= max(min_explained, fraction_explained(learner, learner.targets, among))
+    return is_best and most_are_nearer(learner, bug, is_counted, min_nearer)
 
 
-def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
-    """Returns whether the values of a network's last moves, which are learned first, are near their reward."""
-    last_moves = case.learner.last_moves / case.assumptions.unit
+def _has_learned_last_moves(learner: Learner, equation: Equation) -> bool:
+    """Returns whether most values of last moves, which end the game, are near their reward in an equation.
+
+    The answer is no if this reward is 0, since untrained values lie near 0 too.
+    """
+    last_moves = learner.inputs.last_moves / learner.assumptions.reward_size
     is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
     return bool(equation.last_mover and is_near.mean() >= thresholds.MIN_EXPLAINED)
 
@@ -246,39 +276,29 @@ def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
 # The witness
 
 
-def first_witness(case: Case) -> Witness | None:
+def witness(learner: Learner) -> Witness | None:
     """Returns the value that shows a bug most clearly, or ``None`` if no value shows one.
 
-    The clearest kind is a value that no learner can have, given its values of the next positions. If there is
-    none, it is the value of a best move that is off its target, although the other values in the same position
-    have reached theirs. A correct learner tries best moves the most, so it learns their values first.
+    The clearest kind is a value that no correct learner can have, given its values of the next positions. The next
+    kind is the value of a best move that is off its target, although other values in the same position have
+    reached their targets. A correct learner plays best moves the most, so it learns their values first.
 
-    If there are several such values, the one in the position with the fewest objects is returned. Among values in
-    positions of this size, it is the one that is furthest from its target.
+    If several values are of the clearest kind, the witness is one in a position with the fewest objects: the one
+    that is furthest from its target. The value and the target of the witness are in the units of the user's table.
     """
-    pairs = case.pairs
-    from_target = distance(case, case.targets)
-    outside = distance_outside(case, case.targets)
-    is_impossible = case.is_trained & (outside > thresholds.APART)
-    others = case.is_trained & ~case.is_greedy
-    n_others = pairs.sums(others)[pairs.row]
-    n_away = pairs.sums(others & (from_target >= thresholds.NEAR))[pairs.row]
-    is_late = case.is_greedy & case.must_be_trained & (from_target > thresholds.APART)
-    is_stuck = is_late & (n_others > 0) & (n_away == 0)
+    pairs = learner.pairs
+    from_target = distance(learner, learner.targets)
+    is_impossible = learner.is_trained & (distance_outside(learner, learner.targets) > thresholds.APART)
+    others = learner.is_trained & ~learner.is_greedy
+    n_others = pairs.sums(others)[pairs.position]
+    n_away = pairs.sums(others & (from_target >= thresholds.NEAR))[pairs.position]
+    is_stuck = _are_best_moves_off(learner) & (n_others > 0) & (n_away == 0)
     candidates = np.flatnonzero(is_impossible if is_impossible.any() else is_stuck)
     if not len(candidates):
         return None
-    return _witness(case, candidates[np.lexsort((-from_target[candidates], pairs.n_objects[candidates]))[0]])
-
-
-def _witness(case: Case, pair: int) -> Witness:
-    """Returns the :class:`Witness` for the pair of a position and an action with this index.
-
-    Its ``target`` is the one of the case's targets nearest to the value. Both are in the units of the user's
-    values.
-    """
-    pairs, unit, value = case.pairs, case.assumptions.unit, float(case.values[pair])
-    means = (float(target.mean[pair]) + 0.0 for target in case.targets)  # without a negative zero
+    pair = candidates[np.lexsort((-from_target[candidates], pairs.n_objects[candidates]))[0]]
+    value, unit = float(learner.values[pair]), learner.assumptions.reward_size
+    means = (float(target.mean[pair]) + 0.0 for target in learner.targets)  # without a negative zero
     target = min(means, key=lambda mean: abs(mean - value))
-    heaps = tuple(pairs.positions[pairs.row[pair]].tolist())
+    heaps = tuple(pairs.positions[pairs.position[pair]].tolist())
     return Witness(heaps, pairs.rules.moves[pairs.action[pair]], unit * value, unit * target)

@@ -1,4 +1,4 @@
-"""What a diagnosis can find: the name and the meaning of each finding, and the diagnosis itself.
+"""What a diagnosis can find: the name and the meaning of each finding, the diagnosis itself, and its sentences.
 
 Other people's programs compare and store the names, so they do not change. Each known bug changes one part of
 Bellman's equation. Verdicts quote the meanings of the known bugs from ``KNOWN_BUGS``.
@@ -82,27 +82,30 @@ KNOWN_BUGS = {
     LAST_MOVER_DROPPED: "the reward of the player who takes the last object is dropped",
     OTHER_PLAYER_DROPPED: "the reward of the player who does not take the last object is dropped",
 }
-"""The known bugs by name, described in words. The description includes other bugs that lead to the same values."""
+"""The description of each known bug by its name. It includes other bugs that lead to the same values."""
 
 
 def distinct_findings(findings: Sequence[str]) -> list[str]:
     """Removes the maximum over illegal actions from the findings if they include a maximum that starts from 0.
 
-    If the values of illegal actions stay 0, these two bugs are the same.
+    In a table the values of illegal actions stay 0, so these two bugs are the same.
     """
     is_covered = MAXIMUM_FROM_0 in findings
     return [name for name in findings if not (is_covered and name == MAXIMUM_OVER_ILLEGAL)]
 
 
-def position_in_words(heaps: Iterable[int]) -> str:
-    """Returns a position as part of a sentence, such as "at 0-0-2"."""
-    return f"at {position_name(heaps)}"
+def move_in_words(heaps: Iterable[int], move: tuple[int, int]) -> str:
+    """Describes a move in a position, such as "at 0-0-2, take 1 from C".
 
+    Args:
+        heaps: The heap sizes of the position.
+        move: The heap and the number of objects to take from it.
 
-def pair_in_words(heaps: Iterable[int], move: tuple[int, int]) -> str:
-    """Returns a position and a move as part of a sentence, such as "at 0-0-2, take 1 from C"."""
+    Returns:
+        The description, a part of a sentence.
+    """
     heap, count = move
-    return f"{position_in_words(heaps)}, take {count} from {heap_name(heap)}"
+    return f"at {position_name(heaps)}, take {count} from {heap_name(heap)}"
 
 
 class Witness(NamedTuple):
@@ -121,7 +124,7 @@ class Witness(NamedTuple):
     target: float
 
     def __str__(self) -> str:
-        place = pair_in_words(self.heaps, self.move)
+        place = move_in_words(self.heaps, self.move)
         return f"{place} is worth {self.value:.2f}; the next values make it {self.target:.2f}"
 
 
@@ -132,7 +135,7 @@ class Diagnosis:
     Attributes:
         result: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
         verdict: The result and what to do next, in a few sentences.
-        findings: The names of what was found. There are several if the values cannot tell them apart.
+        findings: The names of what was found. There are several names if several bugs can lead to the values.
         witness: The clearest example of a wrong value. ``None`` if there is no example, and always ``None`` if
             moves were diagnosed.
         discount: The discount with which the values satisfy Bellman's equation, if it differs from the one that
@@ -145,3 +148,63 @@ class Diagnosis:
     findings: tuple[str, ...]
     witness: Witness | None = None
     discount: float | None = None
+
+
+# How each of the three results is put into words
+
+
+def no_bug(text: str, finding: str) -> Diagnosis:
+    """Makes a diagnosis with the result "no bug found" and one finding.
+
+    ``text`` is the sentence with the reason, without a full stop.
+    """
+    return Diagnosis("no bug found", f"No bug found. {text[0].upper()}{text[1:]}.", (finding,))
+
+
+def bug(text: str, *names: str, place: str = "", witness: Witness | None = None) -> Diagnosis:
+    """Makes a diagnosis with the result "bug".
+
+    Args:
+        text: The description of the bug, without a full stop.
+        *names: The names of the findings.
+        place: Where in the user's program the bug is, such as "in the update". Empty if this is not known.
+        witness: The example of a wrong value, which the verdict quotes.
+
+    Returns:
+        The diagnosis.
+    """
+    title = f"Bug {place}" if place else "Bug"
+    example = f" Look at its update: {witness}." if witness else ""
+    return Diagnosis("bug", f"{title}: {text}.{example}", names, witness)
+
+
+def known_bugs(names: Sequence[str], witness: Witness | None = None) -> Diagnosis:
+    """Makes the diagnosis of a known bug, or of several that the values cannot tell apart."""
+    return bug(known_bugs_in_words(names), *names, witness=witness)
+
+
+def known_bugs_in_words(names: Sequence[str]) -> str:
+    """Joins the descriptions of known bugs with "or". Two bugs that are the same in a table are described once."""
+    return "; or ".join(KNOWN_BUGS[name] for name in distinct_findings(names))
+
+
+def undecided(
+    text: str, *names: str, discount: float | None = None, otherwise: Diagnosis | None = None
+) -> Diagnosis:
+    """Makes a diagnosis with the result "undecided".
+
+    Args:
+        text: What the user can do to get a decision, without a full stop.
+        *names: The names of the findings.
+        discount: The discount with which the values satisfy Bellman's equation, if it is not the one passed.
+        otherwise: The diagnosis that is right if ``text`` is not true of the user's program. The verdict quotes
+            it after the word "Otherwise", and its findings are added. ``None`` if there is no such diagnosis.
+
+    Returns:
+        The diagnosis.
+    """
+    if otherwise is not None:
+        second = otherwise.verdict[0].lower() + otherwise.verdict[1:].removesuffix(".")
+        text = f"{text}. Otherwise: {second}"
+        names += otherwise.findings
+    return Diagnosis("undecided", f"Undecided: {text}.", names, discount=discount)

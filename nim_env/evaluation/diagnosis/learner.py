@@ -1,258 +1,356 @@
-"""What the user passed to the diagnosis: the values of a learner, and facts about its training.
+"""A learner under some assumptions: its values, the moves of both players, and the targets of its values.
 
-A value belongs to a *pair* of a position and a legal action. :class:`Pairs` lists the pairs, and the position that
-each of them leads to. :class:`Learner` has the values and the facts, before anything is assumed.
+The targets follow from an equation: Bellman's, or that of a known bug. All values, rewards and targets are divided
+by the larger reward, so no return is larger than 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from nim_env import theory
-from nim_env.evaluation.diagnosis.assumptions import Assumptions
-from nim_env.evaluation.diagnosis.findings import pair_in_words, position_in_words
-from nim_env.evaluation.diagnosis.thresholds import MAX_POSITIONS, MIN_COUNT
-from nim_env.policies import PolicyLike, tabulate
-from nim_env.rules import NimRules
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
+from nim_env.evaluation.diagnosis.equations import Assumptions, Bootstrap, Equation, buggy_equations
+from nim_env.evaluation.diagnosis.inputs import Bools, Floats, Inputs, Pairs
+from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """The positions that the diagnosis judges, and all P pairs of such a position and a legal action.
+class Target(NamedTuple):
+    """The targets that an equation gives to the action values: four arrays of shape ``(n_pairs,)``.
 
-    The diagnosis judges the N positions with the fewest objects. Each has a row, and the empty position has the
-    first row. A move removes objects, so it always leads to another one of these positions. The pairs are in the
-    order of their rows.
+    There is an entry for each pair of a position and an action that is legal there.
 
     Attributes:
-        rules: The game.
-        indices: The index of the position of each row, ``np.intp`` of shape ``(N,)``.
-        positions: The heap sizes of each row, int64 of shape ``(N, n_heaps)``.
-        legal: The legal actions of each row, bool of shape ``(N, n_actions)``.
-        row: The row of the position of each pair, ``np.intp`` of shape ``(P,)``.
-        action: The action of each pair, ``np.intp`` of shape ``(P,)``.
-        next_row: The row of the position that each pair leads to, ``np.intp`` of shape ``(P,)``.
+        mean: The mean of the samples toward which updates move the value.
+        deviation: The standard deviation of one sample. It is 0 if all samples are equal.
+        low: The lower end of the range in which the value stays during the training.
+        high: The upper end of the same range.
     """
 
-    rules: NimRules
-    indices: Indices
-    positions: NDArray[np.int64]
-    legal: Bools
-    row: Indices
-    action: Indices
-    next_row: Indices
-
-    @cached_property
-    def n_objects(self) -> NDArray[np.int64]:
-        """The number of objects in the position of each pair, int64 of shape ``(P,)``."""
-        return self.positions.sum(axis=1)[self.row]
-
-    @cached_property
-    def is_last(self) -> Bools:
-        """Whether the action of each pair takes the last object, bool of shape ``(P,)``."""
-        return self.next_row == 0
-
-    @cached_property
-    def wins(self) -> Bools:
-        """Whether the action of each pair is a winning move, bool of shape ``(P,)``."""
-        return theory.winning_action_mask(self.rules, self.positions)[self.legal] > 0
-
-    @cached_property
-    def n_legal(self) -> NDArray[np.int64]:
-        """The number of legal actions in each position, shape ``(N,)``. It is 1 for the empty position."""
-        return self.legal.sum(axis=1).clip(1)
-
-    def table(self, of_pairs: Floats, of_illegal: float) -> Floats:
-        """Returns a table with a row for each position and a column for each action.
-
-        Legal actions have the entries ``of_pairs``. All illegal actions have the entry ``of_illegal``.
-        """
-        table = np.full(self.legal.shape, of_illegal)
-        table[self.legal] = of_pairs
-        return table
-
-    def probabilities(self, policy: PolicyLike) -> Floats:
-        """Returns the probability with which a policy plays the action of each pair, shape ``(P,)``."""
-        table = tabulate(self.rules, policy, np.float64, illegal_action="lose").probabilities
-        return table[self.indices][self.legal]
-
-    def after(self, at_end: float, of_rows: Floats) -> Floats:
-        """Looks up an entry for the position that each pair leads to, or ``at_end`` if the pair ends the game.
-
-        ``of_rows`` has an entry for each position, shape ``(N,)``. The result has the shape ``(P,)``.
-        """
-        return np.where(self.is_last, at_end, of_rows[self.next_row])
-
-    def sums(self, of_pairs: NDArray[Any]) -> Floats:
-        """Sums the entries of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``."""
-        return np.bincount(self.row, of_pairs, len(self.indices)).astype(np.float64)
-
-    def maxima(self, of_pairs: Floats) -> Floats:
-        """Finds the largest entry of the pairs in each position: from shape ``(P,)`` to shape ``(N,)``.
-
-        It is 0 in the empty position.
-        """
-        found = np.full(len(self.indices), -np.inf)
-        np.maximum.at(found, self.row, of_pairs)
-        found[0] = 0
-        return found
+    mean: Floats
+    deviation: Floats
+    low: Floats
+    high: Floats
 
 
-def judged_pairs(rules: NimRules) -> Pairs:
-    """Chooses the positions that are judged, and lists the legal actions in them."""
-    heaps = rules.all_positions()
-    indices = heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
-    legal = rules.action_mask(heaps[indices]) > 0
-    row, action = legal.nonzero()
-    row_of = np.zeros(rules.n_positions, dtype=np.intp)
-    row_of[indices] = np.arange(len(indices))
-    next_row = row_of[indices[row] - np.array(rules.offsets, dtype=np.intp)[action]]
-    return Pairs(rules, indices, heaps[indices], legal, row, action, next_row)
+class Bug(NamedTuple):
+    """A known bug, with one target of its equation.
+
+    Attributes:
+        name: The name of the bug, one of ``findings.KNOWN_BUGS``.
+        equation: The equation that a learner with this bug satisfies.
+        target: The target that this equation gives to each value.
+    """
+
+    name: str
+    equation: Equation
+    target: Target
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """What the user passed about a learner, before anything is assumed about it.
+    """A learner: its values, what is assumed about its training, and what follows from the two.
+
+    All values and targets are divided by the larger reward. Arrays of shape ``(n_pairs,)`` have an entry for each
+    pair of a position and an action that is legal there.
 
     Attributes:
-        pairs: The N positions that are judged, and the P legal actions in all of them together.
-        given: The values in these positions as the user passed them: float64 of shape ``(N, n_actions)``, or
-            ``(N,)`` if they are values of positions.
-        discount: The discount of the training.
-        earlier: The values of the same training at an earlier time, like ``given`` or in the other shape.
-            ``None`` if there are none.
-        opponent: The probability with which the opponent plays each legal action, float64 of shape ``(P,)``.
-            ``None`` for self-play.
-        behavior: The probability with which the learner itself played each legal action, float64 of shape
-            ``(P,)``. ``None`` if its policy was not given.
+        inputs: What the user passed: the values and facts about the training.
+        assumptions: What is assumed about the training, such as the rewards. It is in the units of the user's
+            values.
     """
 
-    pairs: Pairs
-    given: Floats
-    discount: float
-    earlier: Floats | None = None
-    opponent: Floats | None = None
-    behavior: Floats | None = None
+    inputs: Inputs
+    assumptions: Assumptions
 
     @property
-    def has_action_values(self) -> bool:
-        """Whether the values are values of actions, and not of positions."""
-        return self.given.ndim == 2
-
-    @property
-    def is_self_play(self) -> bool:
-        """Whether the learner played both sides."""
-        return self.opponent is None
-
-    @property
-    def opponent_draws(self) -> bool:
-        """Whether there is an opponent that draws its replies."""
-        return self.opponent is not None and bool(((self.opponent > 0) & (self.opponent < 1)).any())
+    def pairs(self) -> Pairs:
+        """The pairs of a position and a legal action."""
+        return self.inputs.pairs
 
     @cached_property
-    def initial(self) -> float | None:
-        """The initial value. It is read from the entries for illegal actions, since no update changes them.
+    def scaled(self) -> Assumptions:
+        """The assumptions with the rewards and the initial value divided by the larger reward."""
+        win, loss, initial, _ = self.assumptions
+        size = self.assumptions.reward_size
+        scaled_initial = None if initial is None else initial / size
+        return self.assumptions._replace(win=win / size, loss=loss / size, initial=scaled_initial)
 
-        If all these entries have the same value, and some legal action has it too, this is the initial value. If
-        no legal action has it, the initial value is 0. ``None`` for values of positions, and for a network, whose
-        entries for illegal actions are not all equal.
-        """
-        if not self.has_action_values:
-            return None
-        entries = self.given[1:][~self.pairs.legal[1:]]
-        illegal = np.unique(entries[np.isfinite(entries)])
-        if len(illegal) > 1:
-            return None
-        is_initial = len(illegal) == 1 and illegal[0] in self.given[self.pairs.legal]
-        return float(illegal[0]) if is_initial else 0.0
+    @property
+    def is_initial_known(self) -> bool:
+        """Whether all values started at one known number. False for a network."""
+        return self.scaled.initial is not None
+
+    @property
+    def initial(self) -> float:
+        """The initial value of all actions, divided by the larger reward. It is 0 if it is not known."""
+        return self.scaled.initial or 0.0
+
+    # The values, and which of them have been updated
 
     @cached_property
-    def possible_initials(self) -> list[float]:
-        """Numbers that look like the initial value.
+    def _table(self) -> Floats:
+        """The values of all actions, including illegal ones, float64 of shape ``(n_positions, n_actions)``.
 
-        Each of them is the value of all moves in several positions, although some of these moves win and some
-        lose.
+        If the user's table was made from a dictionary, it has a 0 for each missing entry. Such a 0 is read as the
+        initial value. If the table holds values of positions, the values of actions are computed from them.
         """
-        pairs, values = self.pairs, self.given[self.pairs.legal]
-        n_wins = pairs.sums(pairs.wins)
-        is_choice = (n_wins > 0) & (n_wins < pairs.n_legal)
-        highest = pairs.maxima(values)
-        is_same = highest == -pairs.maxima(-values)
-        shared, counts = np.unique(highest[is_choice & is_same], return_counts=True)
-        return shared[counts >= MIN_COUNT].tolist()
+        pairs, inputs, assumptions = self.pairs, self.inputs, self.assumptions
+        if inputs.has_action_values:
+            # if a reward is 0, the learner can have learned a 0
+            has_missing = 0.0 in inputs.possible_initials and 0 not in (assumptions.win, assumptions.loss)
+            is_missing = pairs.legal & (inputs.table == 0) & has_missing
+            return np.where(is_missing, assumptions.initial or 0.0, inputs.table) / assumptions.reward_size
+        bellman = assumptions.bellman(pairs.rules)
+        future = inputs.discount * inputs.table
+        if inputs.opponent is None:
+            values = -future  # since the other player is to move in the next position
+        else:
+            of_replies = inputs.opponent * pairs.after(bellman.other_player, future)
+            values = pairs.to_table(of_replies, 0.0).sum(axis=1)
+        of_actions = pairs.after(bellman.last_mover, values)
+        return pairs.to_table(of_actions, assumptions.loss) / assumptions.reward_size
+
+    @cached_property
+    def values(self) -> Floats:
+        """The value of each pair of a position and a legal action, float64 of shape ``(n_pairs,)``."""
+        return self._table[self.pairs.legal]
+
+    @cached_property
+    def _maxima(self) -> Floats:
+        """The largest value of a legal action in each position, float64 of shape ``(n_positions,)``."""
+        return self.pairs.maxima(self.values)
 
     @cached_property
     def last_moves(self) -> Floats:
-        """The values of the moves that take the last object.
+        """The values of the actions that take the last object, a one-dimensional float64 array."""
+        return self.values[self.pairs.is_last]
 
-        For values of positions, these are the values of the positions with one object.
+    @cached_property
+    def is_greedy(self) -> Bools:
+        """Whether each pair's action has the largest value in its position, bool of shape ``(n_pairs,)``."""
+        return self.values == self._maxima[self.pairs.position]
+
+    @cached_property
+    def is_trained(self) -> Bools:
+        """Whether each value differs from the initial value, bool of shape ``(n_pairs,)``.
+
+        All are True if the initial value is not known.
         """
-        if self.has_action_values:
-            return self.given[self.pairs.legal][self.pairs.is_last]
-        return self.given[self.pairs.positions.sum(axis=1) == 1]
+        return self.values != self.scaled.initial
 
-    def action_values(self, assumptions: Assumptions) -> Floats:
-        """Returns the values of all actions under some assumptions, float64 of shape ``(N, n_actions)``.
+    @cached_property
+    def must_be_trained(self) -> Bools:
+        """Whether the training must have updated each value, bool of shape ``(n_pairs,)``.
 
-        If the table was made from a dictionary, it has a 0 for each missing entry. Such a 0 is read as the initial
-        value. If the values are values of positions, the values of actions are computed from them.
+        Every value that differs from the initial value has been updated. A value must also have been updated if
+        another value in the same position differs and all values in the next position differ.
         """
+        is_complete = self._n_trained == self.pairs.n_legal
+        # after a last move: no such value differs, so the reward of last moves may be the initial value
+        is_complete[0] = not self.is_trained[self.pairs.is_last].any()
+        return self.is_trained | (is_complete[self.pairs.next_position] & self._is_visited)
+
+    @cached_property
+    def may_be_trained(self) -> Bools:
+        """Whether the training may have updated each value, bool of shape ``(n_pairs,)``.
+
+        Every value that differs from the initial value has been updated. If the initial value equals a reward, an
+        update can leave a value unchanged. Then all values of a position in which some value differs may have been
+        updated.
+        """
+        is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
+        return self.is_trained | (self._is_visited & is_reward)
+
+    @cached_property
+    def _n_trained(self) -> Floats:
+        """The number of values in each position that differ from the initial value, shape ``(n_positions,)``."""
+        return self.pairs.sums(self.is_trained)
+
+    @property
+    def _is_visited(self) -> Bools:
+        """Whether each pair's position has a value that differs from the initial value, shape ``(n_pairs,)``."""
+        return (self._n_trained > 0)[self.pairs.position]
+
+    # The moves of both players
+
+    @cached_property
+    def exploration(self) -> float:
+        """The probability ε of a random move, if the learner plays ε-greedily.
+
+        Of several probabilities, it is the one with which the values lie closest to their targets. It is 0 if the
+        user passed the policy of the learner, since ε is not needed then.
+        """
+        return 0.0 if self.inputs.behavior is not None else min(EXPLORATIONS, key=self._misfit)
+
+    @cached_property
+    def own_moves(self) -> Floats:
+        """The probability with which the learner plays each pair's action, float64 of shape ``(n_pairs,)``."""
+        behavior = self.inputs.behavior
+        return self._epsilon_greedy(self.exploration) if behavior is None else behavior
+
+    def _epsilon_greedy(self, epsilon: float) -> Floats:
+        """Returns the probability of each pair's action in ε-greedy play, shape ``(n_pairs,)``."""
+        n_best = self.pairs.sums(self.is_greedy).clip(1)[self.pairs.position]
+        return (1 - epsilon) * self.is_greedy / n_best + epsilon / self.pairs.n_legal[self.pairs.position]
+
+    def _misfit(self, epsilon: float) -> float:
+        """Adds up how far the values lie from their targets if the learner plays ε-greedily with this ε.
+
+        The targets are those of Q-learning, from one turn of the learner to its next. Values that still equal the
+        initial value are left out.
+        """
+        own_moves = self._epsilon_greedy(epsilon)
+        replies = own_moves if self.inputs.opponent is None else self.inputs.opponent
+        of_positions = self._means(own_moves) if self.assumptions.on_policy else self._maxima
+        samples = self.pairs.after(self.bellman.other_player, self.inputs.discount * of_positions)
+        targets = self.pairs.after(self.bellman.last_mover, self.pairs.sums(replies * samples))
+        return float(np.abs(self.values - targets)[self.is_trained].sum())
+
+    def _means(self, policy: Floats) -> Floats:
+        """Returns the mean value of each position under a policy, float64 of shape ``(n_positions,)``.
+
+        ``policy`` has the probability of each pair's action, shape ``(n_pairs,)``. If the probabilities in a
+        position add up to less than 1, the rest is the probability of an illegal action, which loses.
+        """
+        means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
+        means[0] = 0
+        return means
+
+    # The targets of the equations
+
+    @cached_property
+    def bellman(self) -> Equation:
+        """Bellman's equation for this learner."""
+        return self.scaled.bellman(self.pairs.rules)
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """The targets of Bellman's equation, as :meth:`targets_of` returns them."""
+        return self.targets_of(self.bellman)
+
+    @cached_property
+    def bugs(self) -> list[Bug]:
+        """The known bugs. A bug with several targets is listed several times, once for each of them.
+
+        A bug that changes nothing for this learner is left out, such as a dropped reward if the reward is 0.
+        """
+        equations = buggy_equations(self.bellman, self.initial)
+        return [
+            Bug(name, equation, target)
+            for equation, name in equations.items()
+            if equation != self.bellman
+            for target in self.targets_of(equation)
+        ]
+
+    def targets_of(self, equation: Equation) -> list[Target]:
+        """Returns the targets that an equation gives to the values.
+
+        Against an opponent the list has one target, which follows from the learner's values at its next turn. In
+        self-play it has two, since it is not known which of them the learner uses. The first one then follows from
+        the other player's values after the action, as in minimax-Q.
+        """
+        by_turn = self._by_turn(equation)
+        return [self._by_move(equation), by_turn] if self.inputs.is_self_play else [by_turn]
+
+    def _by_move(self, equation: Equation) -> Target:
+        """Returns the target of a learner that looks at the other player's values after its move, as in minimax-Q.
+
+        In every game the returns of the two players add up to the reward of a win plus the reward of a loss. So a
+        player's future return is this sum minus that of the other player.
+        """
+        sum_of_returns = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
+
+        def future(bootstrap: Any) -> Any:
+            return self.inputs.discount * (sum_of_returns - equation.sign * bootstrap)
+
+        samples = self.pairs.after(equation.last_mover, future(self._bootstraps[equation.bootstrap]))
+        target = Target(samples, np.zeros(len(samples)), samples, samples)
+        return self._with_range_of_training(target, equation, future(self._first_bootstrap(equation.bootstrap)))
+
+    def _by_turn(self, equation: Equation) -> Target:
+        """Returns the target of a learner that waits for a reply and looks at its own values, as in Q-learning."""
         pairs = self.pairs
-        if self.has_action_values:
-            # if a reward is 0, the learner can have learned a 0
-            has_missing = 0.0 in self.possible_initials and 0 not in (assumptions.win, assumptions.loss)
-            is_missing = pairs.legal & (self.given == 0) & has_missing
-            return np.where(is_missing, assumptions.initial_or_0, self.given)
-        bellman = assumptions.bellman(pairs.rules)
-        future = self.discount * self.given
-        if self.opponent is None:
-            of_next = -future  # since the other player is to move there
-        else:
-            of_replies = self.opponent * pairs.after(bellman.other_player, future)
-            of_next = pairs.table(of_replies, 0.0).sum(axis=1)
-        return pairs.table(pairs.after(bellman.last_mover, of_next), assumptions.loss)
+        replies = self.own_moves if self.inputs.opponent is None else self.inputs.opponent
+        factor = self.inputs.discount * equation.sign
+        samples = pairs.after(equation.other_player, factor * self._bootstraps[equation.bootstrap])
+        mean = pairs.sums(replies * samples)
+        deviation = np.sqrt((pairs.sums(replies * samples**2) - mean**2).clip(0))
+        low, high = self._range_over_replies(replies, samples)
+        mean, low, high = (pairs.after(equation.last_mover, of_positions) for of_positions in (mean, low, high))
+        target = Target(mean, pairs.after(0.0, deviation), low, high)
+        return self._with_range_of_training(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
-    def largest_value(self, assumptions: Assumptions) -> float:
-        """Returns the largest absolute value of a legal action under some assumptions."""
-        return float(np.abs(self.action_values(assumptions)[self.pairs.legal]).max())
+    def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
+        """Finds the smallest and the largest sample that the replies in each position can give.
 
+        In self-play every reply counts, since the learner can have played it at some time. The initial value
+        counts as a sample too.
 
-def checked_values(rules: NimRules, name: str, given: ArrayLike) -> Floats:
-    """Returns a copy of the values, with 0 for the empty position.
+        Args:
+            replies: The probability of each reply, shape ``(n_pairs,)``. Against an opponent, only the replies
+                with a positive probability count.
+            samples: The sample toward which the learner's value moves after each reply, shape ``(n_pairs,)``.
 
-    Raises ValueError, which calls them ``name``, if their shape is neither ``(n_positions, n_actions)`` nor
-    ``(n_positions,)``.
-    """
-    array = np.array(given, dtype=np.float64)
-    shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
-    if array.shape not in shapes:
-        raise ValueError(f"{name} must have the shape {shapes[0]} or {shapes[1]}; got {array.shape}")
-    array[0] = 0
-    return array
+        Returns:
+            The smallest and the largest sample of each position, both float64 of shape ``(n_positions,)``.
+        """
+        low, high = np.full((2, len(self.pairs.indices)), self.initial)
+        is_possible = (replies > 0) | self.inputs.is_self_play
+        np.minimum.at(low, self.pairs.position[is_possible], samples[is_possible])
+        np.maximum.at(high, self.pairs.position[is_possible], samples[is_possible])
+        return low, high
 
+    @cached_property
+    def _bootstraps(self) -> dict[Bootstrap, Floats]:
+        """The number that each bootstrap makes of the values in each position.
 
-def first_undefined(rules: NimRules, values: Floats) -> str:
-    """Describes a value that is infinite or undefined, or returns an empty string if there is none.
+        Each array is float64 of shape ``(n_positions,)``, with a 0 for the empty position.
+        """
+        bootstraps: dict[Bootstrap, Floats] = {
+            "maximum": self._maxima,
+            "maximum from 0": self._maxima.clip(0),
+            "maximum over all": np.append(0, np.fmax.reduce(self._table[1:], axis=1)),
+            "minimum": -self.pairs.maxima(-self.values),
+            "mean": self.pairs.sums(self.values) / self.pairs.n_legal,
+        }
+        if self.assumptions.on_policy:
+            bootstraps["own policy"] = self._means(self.own_moves)
+        return bootstraps
 
-    Of several values, it is one in the position with the fewest objects. Illegal actions do not count.
-    """
-    heaps = rules.all_positions()
-    is_wrong = ~np.isfinite(values)
-    if values.ndim == 2:
-        is_wrong &= rules.action_mask(heaps) > 0
-    if not is_wrong.any():
-        return ""
-    row, *action = min(np.argwhere(is_wrong).tolist(), key=lambda entry: heaps[entry[0]].sum())
-    place = position_in_words(heaps[row])
-    if action:
-        place = f"{pair_in_words(heaps[row], rules.moves[action[0]])},"
-    return f"the value {place} is {values[(row, *action)]}"
+    def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
+        """Returns the number that a bootstrap makes of a position in which all values are the initial value."""
+        return max(self.initial, 0.0) if bootstrap == "maximum from 0" else self.initial
+
+    def _with_range_of_training(self, target: Target, equation: Equation, first_target: float) -> Target:
+        """Widens the range of a target to all values that a learner can have during its training.
+
+        Every value starts at the initial value. At first the values of the next position are initial values too,
+        so the first target is the same for all moves that do not end the game. There are two cases:
+
+        - If the first target equals the initial value, or if the equation has no future, the range is only widened
+          to include the initial value.
+        - Otherwise a value can move away from its target before it moves there, so the range is widened to include
+          all returns. The same is done for an on-policy learner, and if the initial value is not known.
+
+        A last move has only one target, its reward, so the first case always holds for it if the initial value is
+        known. docs/how_the_diagnosis_works.md gives the reasons.
+
+        Args:
+            target: The target, whose range covers the samples only.
+            equation: The equation of the target.
+            first_target: The target of a move that does not end the game while all values are initial values.
+
+        Returns:
+            The same target with the wider range.
+        """
+        scaled, initial, sign = self.scaled, self.initial, equation.sign
+        returns = [0.0, scaled.win, scaled.loss, sign * scaled.win, sign * scaled.loss]
+        is_known = self.is_initial_known
+        goes_straight = is_known and not self.assumptions.on_policy and (first_target == initial or sign == 0)
+        of_last_moves = [initial] if is_known else returns
+        of_others = [initial] if goes_straight else [initial, first_target, *returns]
+        least, most = (np.where(self.pairs.is_last, end(of_last_moves), end(of_others)) for end in (min, max))
+        return target._replace(low=np.minimum(target.low, least), high=np.maximum(target.high, most))

@@ -1,4 +1,4 @@
-"""The tests for bugs: each looks at the values for one symptom of a bug, under the assumptions of the case.
+"""The tests for bugs. Each looks for one symptom of a bug in the values of a learner, under some assumptions.
 
 A test returns the diagnosis of what it has found, or ``None`` if the values do not have its symptom. The tests are
 in the order in which they are run, except that the one for another discount is last, since it has several steps.
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
-from nim_env.evaluation.diagnosis.case import Case, Target
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds
 from nim_env.evaluation.diagnosis.findings import Diagnosis
-from nim_env.evaluation.diagnosis.learner import Bools, Floats
+from nim_env.evaluation.diagnosis.inputs import Bools, Floats
+from nim_env.evaluation.diagnosis.learner import Learner
 
 
-def first_symptom(case: Case) -> Diagnosis | None:
+def first_symptom(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis of the first test that finds something, or ``None`` if no test does.
 
     A few of the diagnoses are undecided. For example, the user may have meant to train with another discount. The
@@ -34,201 +34,224 @@ def first_symptom(case: Case) -> Diagnosis | None:
         _values_of_both_signs,
         _unknown_bug,
     ]
-    if case.scaled.initial is None:
+    if not learner.is_initial_known:
         tests = [_out_of_range, _known_bug]
-    return next(filter(None, (test(case) for test in tests)), None)
+    return next(filter(None, (test(learner) for test in tests)), None)
 
 
-def _out_of_range(case: Case) -> Diagnosis | None:
-    """Looks for values that are larger than any return can be."""
-    unit, sizes = case.assumptions.unit, np.abs(case.values)
-    largest, max_share = max(thresholds.MAX_VALUE, abs(case.scaled.initial_or_0)), 0.0
-    if case.scaled.initial is None:  # a network can overshoot, and a few of its values lie anywhere
-        largest, max_share = thresholds.MAX_VALUE + thresholds.APART, 1 - thresholds.MIN_EXPLAINED
-    if (sizes > largest).mean() <= max_share:
+def _out_of_range(learner: Learner) -> Diagnosis | None:
+    """Looks for values that are larger than any return can be.
+
+    A network can overshoot, so a fifth of its values must be much too large.
+    """
+    sizes, reward_size = np.abs(learner.values), learner.assumptions.reward_size
+    largest, max_fraction = max(thresholds.MAX_VALUE, abs(learner.initial)), 0.0
+    if not learner.is_initial_known:  # a network can overshoot
+        largest, max_fraction = thresholds.MAX_VALUE + thresholds.APART, 1 - thresholds.MIN_EXPLAINED
+    if (sizes > largest).mean() <= max_fraction:
         return None
-    return verdicts.out_of_range(unit * sizes.max(), unit * sizes[case.pairs.is_last].max(), unit)
+    reached, of_last_moves = reward_size * sizes.max(), reward_size * sizes[learner.pairs.is_last].max()
+    text = (
+        f"values reach {reached:.3g} and last moves {of_last_moves:.3g}, but no return exceeds {reward_size:g}. "
+        "The target continues after the last move (no done flag), or the update adds the target instead of its "
+        "difference from the old value"
+    )
+    return findings.bug(text, findings.OUT_OF_RANGE, place="in the update")
 
 
-def _last_moves_of_both_signs(case: Case) -> Diagnosis | None:
-    """Looks for last moves with values above and below the initial one, although all have the same reward."""
-    return verdicts.mixed_signs("last moves") if min(_progress_of_last_moves(case)) > thresholds.NEAR else None
+def _last_moves_of_both_signs(learner: Learner) -> Diagnosis | None:
+    """Looks for last moves, which end the game, with values both above and below the initial value.
 
-
-def _last_moves_of_another_reward(case: Case) -> Diagnosis | None:
-    """Looks for last moves whose values have left 0, although their reward and their initial value are 0."""
-    furthest = case.last_moves[np.abs(case.last_moves).argmax()]
-    if not (case.bellman.last_mover == case.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
+    All last moves have the same reward, so a correct learner moves their values in one direction.
+    """
+    if min(_progress_of_last_moves(learner)) <= thresholds.NEAR:
         return None
-    return verdicts.other_reward(case.assumptions.unit * furthest)
+    text = "last moves have values of both signs: the rewards are always from the same player's point of view"
+    return findings.bug(text, findings.MIXED_SIGNS)
 
 
-def _last_moves_of_the_wrong_sign(case: Case) -> Diagnosis | None:
-    """Looks for last moves whose values have all moved away from their reward."""
-    toward, away = _progress_of_last_moves(case)
+def _last_moves_of_another_reward(learner: Learner) -> Diagnosis | None:
+    """Looks for last moves, which end the game, whose values have left 0 although their reward is 0.
+
+    Nothing is found if the initial value is not 0.
+    """
+    furthest = learner.last_moves[np.abs(learner.last_moves).argmax()]
+    if not (learner.bellman.last_mover == learner.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
+        return None
+    reached = learner.assumptions.reward_size * furthest
+    return findings.bug(f"last moves reach {reached:.3g}, but their reward is 0", findings.OTHER_REWARD)
+
+
+def _last_moves_of_the_wrong_sign(learner: Learner) -> Diagnosis | None:
+    """Looks for last moves, which end the game, whose values have all moved away from their reward."""
+    toward, away = _progress_of_last_moves(learner)
     if toward > 0 or away <= thresholds.NEAR:
         return None
-    max_contradicting = thresholds.MAX_CONTRADICTING_WRONG_SIGN * case.is_trained.sum()
+    text = "last moves have the wrong sign"
+    max_impossible = thresholds.MAX_IMPOSSIBLE_WRONG_SIGN * learner.is_trained.sum()
     is_opponents_reward = any(
-        evidence.contradicts(case, [bug.target]).sum() <= max_contradicting
-        for bug in case.bugs
+        evidence.impossible_values(learner, [bug.target]).sum() <= max_impossible
+        for bug in learner.bugs
         if bug.name == findings.OPPONENTS_REWARD
     )
-    return verdicts.wrong_sign(is_opponents_reward)
+    if is_opponents_reward:
+        text = f"{findings.KNOWN_BUGS[findings.OPPONENTS_REWARD]}: {text}"
+        return findings.bug(text, findings.OPPONENTS_REWARD)
+    return findings.bug(text, findings.UNKNOWN_BUG, place="in the update")
 
 
-def _progress_of_last_moves(case: Case) -> tuple[float, float]:
-    """Returns how far the values of last moves have moved from the initial value.
+def _progress_of_last_moves(learner: Learner) -> tuple[float, float]:
+    """Returns how far the values of last moves, which end the game, have moved from the initial value.
 
-    The first number is the largest change toward the reward, the second is the largest change away from it.
+    The first number is the largest change toward the reward. The second is the largest change away from it.
     """
-    initial = case.scaled.initial_or_0
-    progress = (case.last_moves - initial) * np.sign(case.bellman.last_mover - initial)
+    progress = (learner.last_moves - learner.initial) * np.sign(learner.bellman.last_mover - learner.initial)
     return progress.max(), -progress.min()
 
 
-def _no_last_move(case: Case) -> Diagnosis | None:
-    """Looks for last moves that were never updated, although each game of self-play has one."""
-    is_trained, reward = case.is_trained, case.bellman.last_mover
-    can_be_trained = case.learner.is_self_play and reward != case.scaled.initial
-    if not can_be_trained or is_trained[case.pairs.is_last].any() or is_trained.sum() < thresholds.MIN_COUNT:
+def _no_last_move(learner: Learner) -> Diagnosis | None:
+    """Looks for a learner in self-play that has never updated a last move, although each game ends with one."""
+    is_trained, reward = learner.is_trained, learner.bellman.last_mover
+    can_be_trained = learner.inputs.is_self_play and reward != learner.scaled.initial
+    if not can_be_trained or is_trained[learner.pairs.is_last].any() or is_trained.sum() < thresholds.MIN_COUNT:
         return None
-    return verdicts.known_bugs([findings.LAST_MOVER_DROPPED])
+    return findings.known_bugs([findings.LAST_MOVER_DROPPED])
 
 
-def _known_bug(case: Case) -> Diagnosis | None:
-    """Looks for a known bug that the values prove."""
-    return evidence.nearest_bug(case, evidence.proven_bugs(case))
+def _known_bug(learner: Learner) -> Diagnosis | None:
+    """Looks for a known bug that the values prove.
+
+    Bugs in the maximum are left out for an on-policy learner, which has no maximum, and for values of positions,
+    which may belong to any policy.
+    """
+    has_maximum = not learner.assumptions.on_policy and learner.inputs.has_action_values
+    proven = [
+        bug
+        for bug in learner.bugs
+        if (has_maximum or bug.equation.bootstrap == learner.bellman.bootstrap)
+        and evidence.is_proven(learner, bug)
+    ]
+    return evidence.nearest_bug(learner, proven)
 
 
-def _values_of_both_signs(case: Case) -> Diagnosis | None:
+def _values_of_both_signs(learner: Learner) -> Diagnosis | None:
     """Looks for values on both sides of 0, although one of the rewards is 0."""
-    scaled, values = case.scaled, case.values
+    scaled, values = learner.scaled, learner.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
-    is_between = scaled.loss <= scaled.initial_or_0 <= scaled.win  # otherwise initial values may differ in sign
+    is_between = scaled.loss <= learner.initial <= scaled.win  # otherwise initial values may differ in sign
     if 0 not in (scaled.win, scaled.loss) or not has_both_signs or not is_between:
         return None
-    return verdicts.mixed_signs("values")
+    text = "values have both signs: the rewards are always from the same player's point of view"
+    return findings.bug(text, findings.MIXED_SIGNS)
 
 
-def _unknown_bug(case: Case) -> Diagnosis | None:
-    """Looks for values that no correct learner can have, or that have stopped before reaching their targets."""
-    is_impossible = evidence.contradicts(case, case.targets).sum() >= evidence.min_contradictions(case)
-    if not is_impossible and _n_stuck(case) < thresholds.MIN_COUNT:
+def _unknown_bug(learner: Learner) -> Diagnosis | None:
+    """Looks for values that no correct learner can have, or that no longer change before they reach their targets.
+
+    The diagnosis names the nearest known bug and a witness, if there are any.
+    """
+    n_impossible = evidence.impossible_values(learner, learner.targets).sum()
+    if n_impossible < evidence.min_impossible_values(learner) and _n_stuck(learner) < thresholds.MIN_COUNT:
         return None
-    nearest = evidence.likely_bug(case)
-    return verdicts.unknown_bug(nearest.findings if nearest else (), evidence.first_witness(case))
+    text = "more training will not fix these values"
+    nearest = evidence.likely_bug(learner)
+    names = nearest.findings if nearest else ()
+    if names:
+        text += f". The nearest known bug: {findings.known_bugs_in_words(names)}"
+    witness = evidence.witness(learner)
+    return findings.bug(text, findings.UNKNOWN_BUG, *names, place="in the update", witness=witness)
 
 
-def _n_stuck(case: Case) -> int:
-    """Counts the best moves near the end of the game whose values are stuck: off their targets and unchanged.
+def _n_stuck(learner: Learner) -> int:
+    """Counts the best moves near the end of the game whose values are off their targets and no longer change.
 
-    Unchanged means that the value is the same as in the earlier table. Another value of the same position must
-    have changed in the meantime. If none has, exploration has ended.
+    A value no longer changes if it is the same in the earlier table, although another value of the same position
+    has changed since then. If none has, the learner has stopped exploring the position.
     """
-    learner = case.learner
-    if learner.earlier is None or learner.earlier.ndim != learner.given.ndim or case.assumptions.on_policy:
+    inputs = learner.inputs
+    if inputs.earlier is None or inputs.earlier.ndim != inputs.table.ndim or learner.assumptions.on_policy:
         return 0
-    before = Case(replace(learner, given=learner.earlier, earlier=None), case.assumptions)
-    change = np.abs(case.values - before.values)
+    before = Learner(replace(inputs, table=inputs.earlier, earlier=None), learner.assumptions)
+    change = np.abs(learner.values - before.values)
     is_stuck = change < thresholds.MIN_CHANGE
-    is_stuck &= case.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
-    is_stuck &= case.pairs.sums(change > 0)[case.pairs.row] > 0
-    return int((is_stuck & _is_off(case) & _is_off(before)).sum())
+    is_stuck &= learner.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
+    is_stuck &= learner.pairs.sums(change > 0)[learner.pairs.position] > 0
+    return int((is_stuck & _is_off(learner) & _is_off(before)).sum())
 
 
-def _is_off(case: Case) -> Bools:
-    """Returns which best moves have trained values that are off their targets.
+def _is_off(learner: Learner) -> Bools:
+    """Returns which values are values of best moves that are off their targets, bool of shape ``(n_pairs,)``.
 
-    Only positions in which another move was tried too are considered.
+    Only values that differ from the initial value count, in positions in which another move was tried too.
     """
-    pairs = case.pairs
-    is_tried = pairs.sums(case.is_trained & ~case.is_greedy)[pairs.row] > 0
-    is_off = evidence.distance(case, case.targets) > thresholds.APART
-    return case.is_greedy & case.is_trained & is_tried & is_off
+    pairs = learner.pairs
+    is_tried = pairs.sums(learner.is_trained & ~learner.is_greedy)[pairs.position] > 0
+    is_off = evidence.distance(learner, learner.targets) > thresholds.APART
+    return learner.is_greedy & learner.is_trained & is_tried & is_off
 
 
-def _other_discount(case: Case) -> Diagnosis | None:
-    """Checks whether Bellman's equation holds with a discount other than the given one.
+def _other_discount(learner: Learner) -> Diagnosis | None:
+    """Looks for a discount, other than the one that was passed, with which Bellman's equation holds.
 
     The values of last moves must have reached their reward, since all other values depend on them. If the rewards
     seem smaller than 1, and the discount smaller by the same factor, the bug is that the learner never finds its
     old value.
     """
-    unit, given = case.assumptions.unit, case.learner.discount
-    fitted = _fitted_discount(_shown_discounts(case), given) if _have_last_moves_arrived(case) else None
-    if fitted is None:
+    passed, reward_size = learner.inputs.discount, learner.assumptions.reward_size
+    by_step = _discounts_by_step(learner) if _have_last_moves_arrived(learner) else {}
+    medians = {step: float(np.median(discounts)) for step, discounts in by_step.items()}
+    # the square counts since an own turn is two moves
+    if any(_are_same(median, given) for median in medians.values() for given in (passed, passed**2)):
         return None
-    discount, step = fitted
-    if unit < 1 and _are_same(discount, unit * given):
-        return verdicts.old_value_ignored(unit)
-    return verdicts.other_discount(discount, step, given)
-
-
-def _shown_discounts(case: Case) -> dict[str, Floats]:
-    """Computes the discount at which each value would equal its target, by own turn and in self-play also by move.
-
-    Returns arrays of these discounts under the keys "own turn" and "move". A key is missing if too few values show
-    a discount.
-    """
-    given = case.learner.discount
-    steps = ("move", "own turn") if case.learner.is_self_play else ("own turn",)
-    targets_at_0 = case.targets_of(case.bellman._replace(sign=0.0))
-    targets_at_1 = case.targets_of(case.bellman._replace(sign=1 / given if given else 1.0))
-    shown = {
-        step: _discounts(case, at_0, at_1)
-        for step, at_0, at_1 in zip(steps, targets_at_0, targets_at_1, strict=True)
-    }
-    return {step: discounts for step, discounts in shown.items() if len(discounts) >= thresholds.MIN_COUNT}
-
-
-def _fitted_discount(shown: dict[str, Floats], given: float) -> tuple[float, str] | None:
-    """Returns the discount that most values show, and the step that it applies to: "move" or "own turn".
-
-    For each of the two steps, ``shown`` has the discounts that the values imply, one per value. Returns ``None``
-    if most values show no common discount, or if they fit the ``given`` one.
-    """
-    if any(_is_given(discounts, given) for discounts in shown.values()):
-        return None
-    for step, discounts in shown.items():
-        typical = float(np.median(discounts))
-        is_discount = thresholds.SAME_DISCOUNT < typical < 1 + thresholds.SAME_DISCOUNT
-        if is_discount and _are_same(discounts, typical).mean() >= thresholds.MIN_EXPLAINED:
-            return typical, step
+    for step, discount in medians.items():
+        is_discount = thresholds.SAME_DISCOUNT < discount < 1 + thresholds.SAME_DISCOUNT
+        if not is_discount or _are_same(by_step[step], discount).mean() < thresholds.MIN_EXPLAINED:
+            continue
+        if reward_size < 1 and _are_same(discount, reward_size * passed):
+            text = f"the old value is never found: each value is {reward_size:.2g} of its last target"
+            return findings.bug(text, findings.OLD_VALUE_IGNORED, place="in the update")
+        text = (
+            f"{findings.BELLMAN} holds with a discount of {discount:.2f} per {step}, not {passed:g}. "
+            "If this is your discount, pass it; if not, the update uses another one"
+        )
+        return findings.undecided(text, findings.OTHER_DISCOUNT, discount=discount)
     return None
 
 
-def _have_last_moves_arrived(case: Case) -> bool:
-    """Returns whether nearly all trained values of last moves have reached their reward."""
-    last = case.values[case.is_trained & case.pairs.is_last]
-    n_arrived = _are_same(last, case.bellman.last_mover).sum()
+def _have_last_moves_arrived(learner: Learner) -> bool:
+    """Returns whether nearly all values of last moves, which end the game, have reached their reward.
+
+    Values that still equal the initial value do not count.
+    """
+    last = learner.values[learner.is_trained & learner.pairs.is_last]
+    n_arrived = _are_same(last, learner.bellman.last_mover).sum()
     return bool(n_arrived >= max(1, thresholds.MIN_NEARER * len(last)))
 
 
-def _discounts(case: Case, at_0: Target, at_1: Target) -> Floats:
-    """Returns the discount at which each value would equal its target.
+def _discounts_by_step(learner: Learner) -> dict[str, Floats]:
+    """Computes the discount with which each value would equal its target.
 
-    A target is linear in the discount, so the targets for a discount of 0 (``at_0``) and of 1 (``at_1``) are
-    enough to compute it. Values with noisy targets, or with targets that hardly depend on the discount, are left
-    out.
+    A target is linear in the discount, so its values for two discounts are enough. A value of the learner is left
+    out if its target is noisy or hardly depends on the discount, or if the value still equals the initial value.
+
+    Returns:
+        The discounts by the step to which they apply. The key "own turn" has the discounts from one turn of the
+        learner to its next. In self-play, the key "move" has the discounts from one move to the next. A key is
+        missing if fewer than three values give a discount.
     """
-    slope = at_1.mean - at_0.mean
-    is_judged = case.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
-    return (case.values - at_0.mean)[is_judged] / slope[is_judged]
+    passed = learner.inputs.discount
+    steps = ("move", "own turn") if learner.inputs.is_self_play else ("own turn",)
+    targets_at_0 = learner.targets_of(learner.bellman._replace(sign=0.0))
+    targets_at_1 = learner.targets_of(learner.bellman._replace(sign=1 / passed if passed else 1.0))
+    by_step = {}
+    for step, at_0, at_1 in zip(steps, targets_at_0, targets_at_1, strict=True):
+        slope = at_1.mean - at_0.mean
+        counts = learner.is_trained & (np.abs(slope) > thresholds.APART) & (at_1.deviation < thresholds.NEAR)
+        if counts.sum() >= thresholds.MIN_COUNT:
+            by_step[step] = (learner.values - at_0.mean)[counts] / slope[counts]
+    return by_step
 
 
-def _is_given(discounts: Floats, given: float) -> bool:
-    """Returns whether most of the discounts, or their median, are the given one or its square.
-
-    The square counts since a turn is two moves.
-    """
-    return any(
-        _are_same(discounts, discount).mean() >= thresholds.MAJORITY
-        or _are_same(float(np.median(discounts)), discount)
-        for discount in (given, given**2)
-    )
-
-
-def _are_same(discounts: Any, discount: float) -> Any:
-    """Returns whether each number is nearly equal to ``discount``."""
-    return np.abs(discounts - discount) < thresholds.SAME_DISCOUNT
+def _are_same(numbers: Any, discount: float) -> Any:
+    """Returns whether a number, or each number of an array, is nearly equal to ``discount``."""
+    return np.abs(numbers - discount) < thresholds.SAME_DISCOUNT

@@ -15,8 +15,8 @@ MIN_COUNT = 3
 """Fewer values than this prove nothing. A definition."""
 
 MAX_VALUE = 1.1
-"""A larger value is out of range. By a theorem, a mean of returns is at most 1 if they are. The rest allows for a
-small cost per step."""
+"""A larger value is out of range. By a theorem, no value is larger than the largest return, which is 1. The rest
+allows for a small cost per step."""
 
 NEAR = 0.1
 """A value that is closer to its target than this has reached it. A value outside its range by less than this may
@@ -27,23 +27,23 @@ APART = 0.2
 definition."""
 
 SAME_REWARD = 0.01
-"""Last moves show one reward if their values differ by no more than this fraction of it. On their way from 0 the
-values differ by more, since they have had different numbers of updates."""
+"""The values of last moves show the reward if they differ by no more than this fraction of it. Before they reach
+the reward they differ by more, since they have had different numbers of updates."""
 
 FAR_LARGER = 10_000
 """If the value of a last move is this many times larger than the rewards, the learner adds a future return to its
 reward. A definition."""
 
 NOISE = 0.5
-"""The fraction of a sample's standard deviation by which a settled value may miss its target. A learning rate of
-0.4 keeps this much of the deviation: √(0.4 / 1.6)."""
+"""The fraction of a sample's standard deviation by which a value may miss its target at the end of the training. A
+learning rate of 0.4 keeps this much of the deviation: √(0.4 / 1.6)."""
 
-MAX_CONTRADICTING = 0.02
-"""The fraction of the trained values that may contradict an equation. From the runs."""
+MAX_IMPOSSIBLE = 0.02
+"""The fraction of the trained values that an equation may be unable to produce. From the runs."""
 
-MAX_CONTRADICTING_WRONG_SIGN = 5 * MAX_CONTRADICTING
-"""The fraction of the trained values that may contradict the opponent's reward if all last moves have the wrong
-sign. It is larger, since the wrong sign is strong evidence by itself. An assumption."""
+MAX_IMPOSSIBLE_WRONG_SIGN = 5 * MAX_IMPOSSIBLE
+"""The same fraction for the equation with the opponent's reward, if all last moves have the wrong sign. It is
+larger, since the wrong sign is strong evidence by itself. An assumption."""
 
 MIN_NEARER = 0.85
 """The fraction that must lie nearer to the target of a bug, among the values that can tell the bug from Bellman's
@@ -54,8 +54,8 @@ MIN_EXPLAINED = 0.8
 
 MAJORITY = 0.5
 """Most values means more than this fraction of them. A bug is likely if it explains most values, and if most lie
-nearer to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. The
-given discount is right if most values show it. A definition."""
+nearer to its target than to Bellman's. If most lie nearer to a bug, they do not satisfy Bellman's equation. A
+definition."""
 
 MIN_SURPRISAL = 8
 """Something has not happened by chance if its surprisal is larger than this. The surprisal is minus the natural
