@@ -77,7 +77,7 @@ GAMES = 4096
 
 def test_an_opponent_in_jax(run_block):
     """Random play wins as often as the exact value says, within 5 standard errors."""
-    make = run_block("pgx and JAX")["NimAgainst"]
+    make = run_block("An opponent in JAX")["NimAgainst"]
     rules = NimRules((1, 3, 5))
     opponent = MixturePolicy(rules, ["take-3", "expert"])
     game = make(Nim(rules.heaps), opponent)
