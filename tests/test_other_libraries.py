@@ -73,12 +73,13 @@ def test_torchrl(run_block):
 
 
 def test_self_play_in_jax(run_block):
-    """All moves are legal, and a game ends exactly if its move takes the last object, which loses in misère play."""
+    """All moves are legal, and a game ends when a player takes the last object, which loses in misère play."""
     variables = run_block("pgx and JAX")
     one_hot, actions = (np.asarray(variables[name]) for name in ("observations", "actions"))
     assert actions.shape == (128, 1024)
     rules = NimRules((1, 3, 5))
-    heaps = np.stack([part.argmax(axis=-1) for part in np.split(one_hot, np.cumsum(rules.shape)[:-1], axis=-1)], -1)
+    one_hot_heaps = np.split(one_hot, np.cumsum(rules.shape)[:-1], axis=-1)
+    heaps = np.stack([one_hot_heap.argmax(axis=-1) for one_hot_heap in one_hot_heaps], axis=-1)
     is_over = ~rules.apply(heaps, actions).any(axis=-1)  # refuses illegal actions
     np.testing.assert_array_equal(variables["ended"], is_over)
     np.testing.assert_array_equal(variables["rewards"], np.where(is_over, -1, 0))
