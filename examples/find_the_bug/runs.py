@@ -42,8 +42,6 @@ SAME = {"maximum over illegal actions": "maximum that starts from 0"}
 """Bugs that cannot be told apart in a table, in which the values of illegal actions stay 0."""
 NO_NAME = {"train longer", "untrained", "perfect play", "Bellman's equation", "a bug in no list"}
 """The findings of a diagnosis that do not name a bug."""
-SYMPTOM = "values out of range"
-"""A finding that can be true whatever the bug is, so it does not count as naming an unlisted bug."""
 OUTCOMES = ["right", "none", "wrong"]
 """What a diagnosis names: the bug that the learner has, no bug, or only other bugs."""
 
@@ -119,8 +117,7 @@ def source_of(learner: str, *replacements: tuple[str, str]) -> str:
 def draw_settings(style: Style, bug: str, seed: int) -> tuple[NimRules, int, dict[str, Any], dict[str, Any]]:
     """Draws a board and training settings at random. The style, the name of the bug and the seed determine them.
 
-    Returns:
-        The rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
+    Returns the rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
     """
     learner = style.learner
     name = f"styles: {learner}, {style.name}" if style.name else learner
@@ -194,11 +191,12 @@ def diagnose(
 def outcome_of(names: set[str], bug: dict[str, str]) -> str:
     """Returns whether the names in a diagnosis are "right", "none" or "wrong" for a learner with this bug.
 
-    An unlisted bug has no right name.
+    An unlisted bug has no right name. But its values can really be out of range, whatever the bug is.
     """
-    if names & {*bug["findings"].split(" / ")}:
+    if names & set(bug["findings"].split(" / ")):
         return "right"
-    return "none" if names <= (NO_NAME if bug["findings"] else {SYMPTOM, *NO_NAME}) else "wrong"
+    harmless = NO_NAME if bug["findings"] else NO_NAME | {"values out of range"}
+    return "none" if names <= harmless else "wrong"
 
 
 def rate(name: str, rows: pd.DataFrame, column: str, of: list[str] = OUTCOMES) -> str:
