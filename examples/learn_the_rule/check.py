@@ -179,8 +179,9 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     if m:
         layers |= {"move_layers.0": (m, f + 2), "move_layers.2": (m, m), "score_layers.0": (m, m)}
         layers |= {"score_layers.2": (1, m)}
-    shapes = {"initial_state": (h,)} | {f"{name}.weight": shape for name, shape in layers.items()}
-    shapes |= {f"{name}.bias": shape[:1] for name, shape in layers.items()} | {"boxes": (n, 2, h)}
+    shapes = {"initial_state": (h,), "boxes": (n, 2, h)}
+    for name, shape in layers.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     forms = {name: ("float32", shape) for name, shape in shapes.items()}
     forms |= {"misere": ("bool", ()), "states": ("<U4", (n,)), "groups": ("int64", (n,))}
     for name in forms | certificate:

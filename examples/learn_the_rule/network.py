@@ -1,4 +1,4 @@
-"""The digit network, which values Nim positions of any size, its policy head, and the players that use them.
+"""The digit network, which values Nim positions of any size, its policy head, their players, and their files.
 
 A recurrent cell scans the heaps once for each binary digit of their sizes, with the same weights for each digit.
 In each heap, the digit's bit selects one of two transitions. A small network maps the final state of each digit to
@@ -143,9 +143,6 @@ def pool_moves(features: torch.Tensor, rows: torch.Tensor, rules: NimRules, heap
     return largest
 
 
-# --- Players --------------------------------------------------------------------------------------
-
-
 @torch.no_grad()
 def predict(network: nn.Module, heaps: np.ndarray) -> np.ndarray:
     """Returns a network's values, float32 of shape ``(n,)``, for positions of shape ``(n, n_heaps)``."""
@@ -194,9 +191,6 @@ class ScorePolicy(NetworkPolicy):
         parts = torch.from_numpy(heaps.astype(np.int64)).split(max(2**18 // self.rules.n_actions, 1))
         scores = np.concatenate([self.network.scores(self.rules, part).numpy() for part in parts])
         return np.where(action_mask, scores, -np.inf).argmax(axis=1)
-
-
-# --- Files ----------------------------------------------------------------------------------------
 
 
 def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: int | None = None) -> None:

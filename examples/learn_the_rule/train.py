@@ -111,10 +111,12 @@ def train(network: DigitNetwork, args: Args) -> list[float]:
         for i, env in enumerate(envs):
             heaps, info = states[i]
             mask = info["action_mask"]
+            # learn the value of the best move
             values = action_values(network, env.unwrapped.rules, heaps, mask)
             network.train()  # adds the noise
             targets = torch.from_numpy(values.max(axis=1))
             board_losses.append(nn.functional.mse_loss(network(torch.from_numpy(heaps)), targets))
+            # move ε-greedily
             random_actions = (generator.random(mask.shape) * mask).argmax(axis=1)
             explores = generator.random(args.num_envs) < EPSILON
             heaps, *_, info = env.step(np.where(explores, random_actions, values.argmax(axis=1)))
