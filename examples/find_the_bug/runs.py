@@ -6,7 +6,6 @@ nim_env.evaluation.diagnose judges the learner after 5 %, 30 % and all of its mo
 """
 
 import inspect
-import itertools
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -67,7 +66,8 @@ def run_all(tasks: Iterable[tuple[Style, dict[str, str], int]], n_jobs: int) -> 
     """Trains and diagnoses a learner for each style, bug and seed, and returns a row for each diagnosis."""
     runs = [joblib.delayed(train_and_diagnose)(*task) for task in tasks]
     results = joblib.Parallel(n_jobs, return_as="generator")(runs)
-    return pd.DataFrame(itertools.chain.from_iterable(tqdm(results, total=len(runs), desc="runs", disable=None)))
+    progress = tqdm(results, total=len(runs), desc="runs", disable=None)
+    return pd.DataFrame([row for rows in progress for row in rows])
 
 
 def train_and_diagnose(style: Style, bug: dict[str, str], seed: int) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def player_and_values(learner: str, rules: NimRules, trained: Any) -> tuple[Tabu
         actions, values = trained
         return TabularPolicy(rules, np.eye(rules.n_actions)[actions]), values
     values = q_values = np.asarray(trained)
-    if values.ndim == 1:  # values of positions; the player leaves the opponent the smallest one
+    if values.ndim == 1:  # values of positions; the player moves to the one that is worst for the opponent
         afterstates = -values
         afterstates[0] = rules.terminal_reward * np.abs(values).max()  # the game is over
         q_values = Solution(rules, afterstates).q_values(rules.all_positions())
