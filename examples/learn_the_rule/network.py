@@ -181,9 +181,7 @@ class NetworkPolicy(BatchedPolicy):
 
 
 class ScorePolicy(NetworkPolicy):
-    """A player that chooses the action with the highest score, without lookahead."""
-
-    network: PolicyValueNetwork
+    """A player that chooses the action with the highest score of a PolicyValueNetwork, without lookahead."""
 
     @torch.no_grad()
     def best_actions(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
