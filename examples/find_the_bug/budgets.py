@@ -40,48 +40,51 @@ FACTS: dict[str, Any] = {  # what the test is told about each learner
 @dataclass
 class Args:
     folder: Path = Path("results/test_budgets")
-    """The folder where the table is saved, again after each row."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains and tests all learners, and returns the table."""
-    args.folder.mkdir(parents=True, exist_ok=True)
+    """Trains and tests all learners, and saves and returns the table."""
     correct = [{"learner": learner} | NO_BUG for learner in MOVES]
     with_bug = BUGS[BUGS["learner"].isin(MOVES)].to_dict("records")
-    table = []
-    for row in tqdm(correct + with_bug, disable=None):
-        learner, bug = row["learner"], row["bug"]
+    rows = []
+    for bug in tqdm(correct + with_bug, disable=None):
+        learner = bug["learner"]
         n_correct, n_bug = SEEDS[learner]
-        n_seeds = n_bug if bug else n_correct
-        results = [train_and_test(learner, (row["text"], row["replacement"]), seed) for seed in range(n_seeds)]
+        results = [train_and_test(bug, seed) for seed in range(n_bug if bug["bug"] else n_correct)]
         seconds, by_moves, by_values = zip(*results, strict=True)
-        counts = {"seeds": n_seeds, "pass_by_moves": sum(by_moves), "pass_by_values": sum(by_values)}
-        median = round(float(np.median(seconds)), 2)
-        table.append({"learner": learner, "bug": bug, "moves": MOVES[learner], **counts, "seconds": median})
-        pd.DataFrame(table).to_csv(args.folder / "test_budgets.csv", index=False)
-    print(pd.DataFrame(table).to_string(index=False))
-    return pd.DataFrame(table)
+        row = {
+            "learner": learner,
+            "bug": bug["bug"],
+            "moves": MOVES[learner],
+            "seeds": len(results),
+            "pass_by_moves": sum(by_moves),
+            "pass_by_values": sum(by_values),
+            "seconds": round(float(np.median(seconds)), 2),
+        }
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(args.folder / "test_budgets.csv", index=False)
+    print(table.to_string(index=False))
+    return table
 
 
-def train_and_test(learner: str, replacement: tuple[str, str], seed: int) -> tuple[float, bool, bool]:
-    """Trains a learner and tests it. ``replacement`` is the text that a bug replaces, and the text instead of it.
+def train_and_test(bug: dict[str, str], seed: int) -> tuple[float, bool, bool]:
+    """Trains a learner with a bug, which is a row of BUGS, and tests it.
 
-    Returns:
-        The processor time of the training in seconds, whether the learner passes by its moves alone, and whether
-        it passes by its moves and values.
+    Returns the processor time of the training in seconds, whether the learner passes by its moves alone, and
+    whether it passes by its moves and values.
     """
+    learner = bug["learner"]
     start = time.process_time()
-    trained = load(learner, replacement)(RULES, MOVES[learner], seed=seed)
+    trained = load(learner, (bug["text"], bug["replacement"]))(RULES, MOVES[learner], seed=seed)
     seconds = time.process_time() - start
     player, values = player_and_values(learner, RULES, trained)
     return seconds, passes(player, FACTS[learner]), passes((player, values), FACTS[learner])
 
 
 def passes(trained: Any, facts: dict[str, Any]) -> bool:
-    """Returns whether a player, or a pair of a player and its values, passes the test.
-
-    ``facts`` are arguments of the test that describe the training.
-    """
+    """Returns whether a player, or a pair of a player and its values, passes the test."""
     try:
         assert_learns(lambda _: trained, rules=RULES, seeds=1, **facts)
     except AssertionError:

@@ -17,11 +17,10 @@ def train(rules, moves, learning_rate=2e-3, discount=1.0, exploration=0.3, seed=
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=32, opponent=opponent, **options)
     torch.manual_seed(seed)
     torch.set_num_threads(1)  # more threads would not speed up such small tensors
-    every = torch.tensor(rules.all_positions())
-    inputs = torch.cat(
-        [nn.functional.one_hot(h, n + 1) for h, n in zip(every.T, rules.heaps, strict=True)], 1
-    ).float()
-    legal = torch.tensor(rules.action_mask(every)) > 0
+    heaps = torch.tensor(rules.all_positions())
+    one_hot = [nn.functional.one_hot(heap, size + 1) for heap, size in zip(heaps.T, rules.heaps, strict=True)]
+    inputs = torch.cat(one_hot, 1).float()
+    legal = torch.tensor(rules.action_mask(heaps)) > 0
     network = nn.Sequential(nn.Linear(inputs.shape[1], 128), nn.ReLU(), nn.Linear(128, rules.n_actions))
     target_network = copy.deepcopy(network)
     optimizer = torch.optim.Adam(network.parameters(), learning_rate)

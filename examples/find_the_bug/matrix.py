@@ -46,7 +46,6 @@ def main(args: Args) -> pd.DataFrame:
     counts = count(table)
     args.folder.mkdir(parents=True, exist_ok=True)
     counts.to_csv(args.folder / "find_the_bug.csv", index=False)
-    print(counts.to_string(index=False))
     print("\n".join(summary(counts)))
     return table
 
@@ -55,9 +54,11 @@ def tasks(args: Args) -> Iterator[tuple[Style, dict[str, str], int]]:
     """Yields the learner, as a style that changes nothing, the bug and the seed of each run."""
     correct = [runs.NO_BUG | {"learner": learner} for learner in runs.BUGS["learner"].unique()]
     for bug in correct + runs.BUGS.to_dict("records"):
-        n_runs = args.n_bug if bug["bug"] else args.n_correct
-        if bug["learner"] in runs.MOVES:  # a network
-            n_runs //= 5 if bug["bug"] else 30
+        is_network = bug["learner"] in runs.MOVES
+        if bug["bug"]:
+            n_runs = args.n_bug // 5 if is_network else args.n_bug
+        else:
+            n_runs = args.n_correct // 30 if is_network else args.n_correct
         for seed in range(n_runs):
             yield Style(bug["learner"]), bug, seed
 

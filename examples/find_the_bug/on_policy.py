@@ -19,10 +19,9 @@ def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0
     q_values = np.zeros((rules.n_positions, rules.n_actions))
 
     def learn(turns, reward):
-        """Updates the values of one player's turns after a game.
+        """Updates the values of one player's turns after a game, given the player's reward at its end.
 
-        ``turns`` are pairs of a position and an action, from the last to the first. ``reward`` is the player's
-        reward at the end of the game.
+        ``turns`` are pairs of a position and an action, from the last to the first.
         """
         for i, pair in enumerate(turns):
             target = discount**i * reward

@@ -69,6 +69,10 @@ def all_styles() -> list[Style]:
     styles = []
     for (learner, name), rows in STYLES.groupby(["learner", "style"], sort=False):
         first = rows.iloc[0]  # the other rows of a style have only a text and its replacement
+        rewards = tuple(float(reward) for reward in first["rewards"].split(" / "))
+        facts: dict[str, Any] = {"on_policy": first["on_policy"] == "yes", "rewards": rewards}
+        if first["initial"]:  # empty if the initial values differ
+            facts["initial"] = float(first["initial"])
         style = Style(
             learner,
             name,
@@ -76,19 +80,10 @@ def all_styles() -> list[Style]:
             replacements=tuple(zip(rows["text"], rows["replacement"], strict=True)),
             opponent=first["opponent"],
             discount=first["discount"],
-            facts=facts_of(first),
+            facts=facts,
         )
         styles.append(style)
     return styles
-
-
-def facts_of(row: pd.Series) -> dict[str, Any]:
-    """Returns what the diagnosis is told about a style in the mode "told". ``row`` is the style's first row."""
-    rewards = tuple(float(reward) for reward in row["rewards"].split(" / "))
-    facts: dict[str, Any] = {"on_policy": row["on_policy"] == "yes", "rewards": rewards}
-    if row["initial"]:  # empty if the initial values differ
-        facts["initial"] = float(row["initial"])
-    return facts
 
 
 def bugs_in_styles(styles: list[Style]) -> list[tuple[Style, dict[str, str]]]:

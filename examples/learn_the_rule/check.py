@@ -79,11 +79,8 @@ def read(path: Path) -> dict[str, np.ndarray]:
 def check(certificate: dict[str, np.ndarray]) -> float:
     """Checks all conditions of the proof for the arrays of a certificate, as :func:`read` returns them.
 
-    Returns:
-        The margin: the smallest distance from the wrong sign, over all scores and all values before the last tanh.
-
-    Raises:
-        ValueError: If a condition fails. The network may be wrong, or the boxes may be too large.
+    Returns the margin: the smallest distance from the wrong sign, over all scores and all values before the last
+    tanh. Raises ValueError if a condition fails. Then the network may be wrong, or the boxes may be too large.
     """
     check_arrays(certificate)
     misere, states, boxes = (certificate[name].tolist() for name in ("misere", "states", "boxes"))
@@ -134,18 +131,8 @@ def check(certificate: dict[str, np.ndarray]) -> float:
 def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str, int], list[arb]], ...]) -> float:
     """Checks that the scores of winning moves are positive, and the scores of all other moves negative.
 
-    In normal play, a move wins if and only if it changes all odd digits and no others (Bouton 1901).
-
-    Args:
-        certificate: The arrays of a certificate.
-        hulls: The boxes that contain the features of the higher digits and of the lowest digit, in this order, by
-            the state of the automaton and the group.
-
-    Returns:
-        The margin: the smallest distance of a score from the wrong sign.
-
-    Raises:
-        ValueError: If a condition fails.
+    In normal play, a move wins if and only if it changes all odd digits and no others (Bouton 1901). ``hulls`` are
+    those of step 2 above. Returns the margin of the scores, and raises ValueError if a condition fails.
     """
     if certificate["misere"]:
         raise ValueError("the policy plays misère, but the proof of a policy is for normal play only")
@@ -184,6 +171,7 @@ def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str
 
 def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     """Raises ValueError if an array is missing or has the wrong dtype or shape, or if a number could overflow."""
+    # n boxes, h recurrent units, f features of a digit, m features of a move (0 without a policy)
     names = ("boxes", "initial_state", "value_layers.0.bias", "score_layers.0.bias")
     n, h, f, m = (len(np.atleast_1d(certificate.get(name, ()))) for name in names)
     layers = {"transitions.0": (h, h), "transitions.1": (h, h), "digit_layers.0": (f, h + 1)}
@@ -191,8 +179,9 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     if m:
         layers |= {"move_layers.0": (m, f + 2), "move_layers.2": (m, m), "score_layers.0": (m, m)}
         layers |= {"score_layers.2": (1, m)}
-    shapes = {"initial_state": (h,)} | {f"{name}.weight": shape for name, shape in layers.items()}
-    shapes |= {f"{name}.bias": shape[:1] for name, shape in layers.items()} | {"boxes": (n, 2, h)}
+    shapes = {"initial_state": (h,), "boxes": (n, 2, h)}
+    for name, shape in layers.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     forms = {name: ("float32", shape) for name, shape in shapes.items()}
     forms |= {"misere": ("bool", ()), "states": ("<U4", (n,)), "groups": ("int64", (n,))}
     for name in forms | certificate:

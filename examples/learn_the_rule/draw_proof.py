@@ -27,7 +27,6 @@ from learn_the_rule.prove import AUTOMATON, Boxes, Proof, image, nearest_boxes, 
 STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
 ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
 ARROW_AFTER_0 = ARROW | {"linestyle": ":"}
-ARROW_AFTER_1 = ARROW | {"linestyle": "-"}
 LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 
@@ -68,11 +67,9 @@ def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
     if proof.certificate is not None:
         boxes = Boxes(proof.certificate["states"], *np.moveaxis(proof.certificate["boxes"], 1, 0))
         draw_boxes(right, boxes, network, project)
-        lines = [
-            plt.Line2D([], [], color=arrow["color"], linestyle=arrow["linestyle"], label=label)
-            for arrow, label in ((ARROW_AFTER_0, "after a 0, if into another box"), (ARROW_AFTER_1, "after a 1"))
-        ]
-        figure.legend(handles=lines, loc="outside lower right", ncols=2)
+        after_0 = plt.Line2D([], [], color=COLORS["ink"], linestyle=":", label="after a 0, if into another box")
+        after_1 = plt.Line2D([], [], color=COLORS["ink"], linestyle="-", label="after a 1")
+        figure.legend(handles=[after_0, after_1], loc="outside lower right", ncols=2)
     verdict = "Not proven" if proof.margin is None else "Proven for every board"
     figure.suptitle(f"{verdict}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
     return figure
@@ -89,7 +86,7 @@ def draw_automaton(axis: plt.Axes) -> None:
         loop = ARROW_AFTER_0 | {"connectionstyle": "arc3,rad=-2", "shrinkA": 0, "shrinkB": 0}
         axis.annotate("", np.add(place, (0.1, 0.15)), np.add(place, (-0.1, 0.15)), arrowprops=loop)
         target = places[AUTOMATON[state][1]]
-        axis.annotate("", target, place, arrowprops=ARROW_AFTER_1 | {"shrinkA": 20, "shrinkB": 20})
+        axis.annotate("", target, place, arrowprops=ARROW | {"shrinkA": 20, "shrinkB": 20})
     axis.set(title="The automaton", xlim=(-0.4, 1.4), ylim=(-0.3, 1.5))
     axis.axis("off")
 
@@ -107,7 +104,7 @@ def draw_boxes(axis: plt.Axes, boxes: Boxes, network: DigitNetwork, project: Cal
         outline = ends[ConvexHull(ends).vertices]
         axis.fill(*outline.T, facecolor=STATE_COLORS[state] + "40", edgecolor=STATE_COLORS[state])
     centers = project((boxes.low + boxes.high) / 2)
-    for bit, arrow in enumerate((ARROW_AFTER_0, ARROW_AFTER_1)):
+    for bit, arrow in enumerate((ARROW_AFTER_0, ARROW)):
         targets, _ = nearest_boxes(boxes, bit, *image(network.transitions[bit], boxes.low, boxes.high))
         for box in np.flatnonzero(targets != np.arange(len(targets))):
             axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)

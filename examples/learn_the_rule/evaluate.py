@@ -45,8 +45,7 @@ PUBLISHED = [
 @dataclass
 class Args:
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Players: random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or of another saved player,
-    each with LABEL= in front of it if you like."""
+    """Players as above, such as random, mine=my_player.py:choose or the file of a network."""
     max_take: int | None = None
     misere: bool = False
     """Whether the player who takes the last object loses."""

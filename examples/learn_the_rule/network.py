@@ -1,4 +1,4 @@
-"""The digit network, which values Nim positions of any size, its policy head, and the players that use them.
+"""The digit network, which values Nim positions of any size, its policy head, their players, and their files.
 
 A recurrent cell scans the heaps once for each binary digit of their sizes, with the same weights for each digit.
 In each heap, the digit's bit selects one of two transitions. A small network maps the final state of each digit to
@@ -58,21 +58,21 @@ class DigitNetwork(nn.Module):
     def read_digits(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Computes the features of the digits of positions, ``(n, n_heaps)``. Equal digits are computed only once.
 
-        Returns:
-            The features of all different digits, float32 of shape ``(n_different, n_features)``. Then, for each
-            position and digit, the row of its features, int64 of shape ``(n, n_digits)``. The digits are in rising
-            order, and the highest is a leading zero.
+        Returns the features of all different digits, float32 of shape ``(n_different, n_features)``, and for each
+        position and digit the row of its features, int64 of shape ``(n, n_digits)``. The digits are in rising
+        order, and the highest is a leading zero.
         """
-        # at least one leading zero without a flag; more of them would change nothing
+        # the highest digit is a leading zero without a flag; more such digits would change nothing
         n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
         bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
         flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
         bits, flag = bits.flatten(0, 1), flag.flatten()
         rows = torch.arange(len(bits))
-        if not self.training and heaps.shape[1] < 60:  # without noise, one scan is enough for all equal digits
-            powers = torch.arange(heaps.shape[1])
-            keys, rows = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
-            bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
+        n_heaps = heaps.shape[1]
+        if not self.training and n_heaps < 60:  # without noise, one scan is enough for all equal digits
+            # the key of a digit is an integer of 64 bits: the digit's bits, and above them its flag
+            keys, rows = (bits @ (1 << torch.arange(n_heaps)) + (flag << n_heaps)).unique(return_inverse=True)
+            bits, flag = (keys[:, None] >> torch.arange(n_heaps)) & 1, keys >> n_heaps
         flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
         features = self.digit_layers(torch.cat([self.scan(bits), flags], dim=-1))
         return features, rows.unflatten(0, (len(heaps), n_digits))
@@ -93,12 +93,9 @@ class DigitNetwork(nn.Module):
 class PolicyValueNetwork(DigitNetwork):
     """The digit network with a second head, which scores the moves. distill.py trains it.
 
-    For each digit, a small network reads the features that the value is computed from, and the digit's bits in the
-    moved heap before and after the move. A second network maps the maximum over the digits to the score.
-
-    Args:
-        n_move_features: The number of outputs of the first small network.
-        options: Arguments of DigitNetwork.
+    For each digit, a small network with ``n_move_features`` outputs reads the features that the value is computed
+    from, and the digit's bits in the moved heap before and after the move. A second network maps the maximum over
+    the digits to the score. ``options`` are arguments of DigitNetwork.
     """
 
     def __init__(self, n_move_features: int = 32, **options: int) -> None:
@@ -132,15 +129,9 @@ def add_changes(features: torch.Tensor) -> torch.Tensor:
 def pool_moves(features: torch.Tensor, rows: torch.Tensor, rules: NimRules, heaps: torch.Tensor) -> torch.Tensor:
     """Computes the maximum over the digits of the features of each move.
 
-    Args:
-        features: The features of each different digit with each pair of bits before and after a move, in the order
-            of :func:`add_changes`, of shape ``(n_different, 4, n_move_features)``.
-        rows: For each position and digit, the row of ``features``, of shape ``(n, n_digits)``.
-        rules: The rules of the game.
-        heaps: The positions, of shape ``(n, n_heaps)``.
-
-    Returns:
-        The maxima, of shape ``(n, n_actions, n_move_features)``.
+    ``features`` has the features of each different digit with each of the four pairs of :func:`add_changes`, of
+    shape ``(n_different, 4, n_move_features)``. ``rows`` has the row of ``features`` for each position and digit.
+    Returns the maxima, of shape ``(n, n_actions, n_move_features)``.
     """
     before = heaps[:, torch.tensor(rules.move_heaps)]
     after = (before - torch.tensor(rules.move_counts)).clamp(min=0)
@@ -150,9 +141,6 @@ def pool_moves(features: torch.Tensor, rows: torch.Tensor, rules: NimRules, heap
         of_moves = nn.functional.embedding(4 * row[:, None] + change, features.flatten(0, 1))
         largest = torch.maximum(largest, of_moves)
     return largest
-
-
-# --- Players --------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -193,9 +181,7 @@ class NetworkPolicy(BatchedPolicy):
 
 
 class ScorePolicy(NetworkPolicy):
-    """A player that chooses the action with the highest score, without lookahead."""
-
-    network: PolicyValueNetwork
+    """A player that chooses the action with the highest score of a PolicyValueNetwork, without lookahead."""
 
     @torch.no_grad()
     def best_actions(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
@@ -203,9 +189,6 @@ class ScorePolicy(NetworkPolicy):
         parts = torch.from_numpy(heaps.astype(np.int64)).split(max(2**18 // self.rules.n_actions, 1))
         scores = np.concatenate([self.network.scores(self.rules, part).numpy() for part in parts])
         return np.where(action_mask, scores, -np.inf).argmax(axis=1)
-
-
-# --- Files ----------------------------------------------------------------------------------------
 
 
 def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: int | None = None) -> None:
@@ -219,23 +202,19 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
 
     Returns the network, and a dictionary with ``misere`` and ``max_take`` of the games that it was trained on.
     """
-    try:
-        saved = torch.load(path, weights_only=True)
-        weights = saved["weights"]
-        hidden_size = len(weights["initial_state"])
-        n_features, n_inputs = weights["digit_layers.0.weight"].shape
-        sizes = {"hidden_size": hidden_size, "n_features": n_features, "n_flags": n_inputs - hidden_size}
-        if "score_layers.0.bias" in weights:
-            network = PolicyValueNetwork(len(weights["score_layers.0.bias"]), **sizes)
-        else:
-            network = DigitNetwork(**sizes)
-        network.load_state_dict(weights)
-        rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
-        if not all(weight.isfinite().all() for weight in network.parameters()):
-            raise ValueError("a weight is not finite")
-    except Exception as error:  # torch, pickle and zipfile raise many types of errors
-        raise ValueError(f"{path} is not a network saved by train.py or distill.py: {error}") from error
-    return network.eval(), rules
+    saved = torch.load(path, weights_only=True)
+    weights = saved["weights"]
+    hidden_size = len(weights["initial_state"])
+    n_features, n_inputs = weights["digit_layers.0.weight"].shape
+    sizes = {"hidden_size": hidden_size, "n_features": n_features, "n_flags": n_inputs - hidden_size}
+    if "score_layers.0.bias" in weights:
+        network = PolicyValueNetwork(len(weights["score_layers.0.bias"]), **sizes)
+    else:
+        network = DigitNetwork(**sizes)
+    network.load_state_dict(weights)
+    if not all(weight.isfinite().all() for weight in network.parameters()):
+        raise ValueError(f"{path} holds a weight that is not finite")
+    return network.eval(), {"misere": saved["misere"], "max_take": saved["max_take"]}
 
 
 def load_provable(path: Path) -> tuple[DigitNetwork, bool]:

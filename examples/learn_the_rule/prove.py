@@ -8,8 +8,8 @@ must map each box into a box of the automaton's next state. docs/experiments/pro
     cd examples
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
-The script prints whether each network is proven, and saves the certificates of the proven ones. A search takes
-about a second, and the check of a policy six more. draw_proof.py draws the boxes of a network.
+The script prints whether each network is proven. If it is, its certificate is saved next to it, as network.npz. A
+search takes about a second, and the check of a policy six more. draw_proof.py draws the boxes of a network.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
@@ -40,19 +40,14 @@ MAX_GROUPS = 4  # for "even" and for "odd"; few, because the check tries all set
 class Args:
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
-    folder: Path = Path("results/certificates")
-    """Where the certificates are saved."""
 
 
 class Boxes(NamedTuple):
-    """Boxes of recurrent states."""
+    """Boxes of recurrent states. Each belongs to a state of the automaton."""
 
-    states: np.ndarray
-    """The state of the automaton that each box belongs to, of shape ``(n_boxes,)``."""
-    low: np.ndarray
-    """The lower ends of each box, of shape ``(n_boxes, hidden_size)``."""
-    high: np.ndarray
-    """The upper ends, of the same shape."""
+    states: np.ndarray  # (n_boxes,)
+    low: np.ndarray  # the lower ends of each box, (n_boxes, hidden_size)
+    high: np.ndarray  # the upper ends
 
 
 class Proof(NamedTuple):
@@ -68,28 +63,18 @@ class Proof(NamedTuple):
 
 def main(args: Args) -> list[Proof]:
     """Tries to prove each network, saves the certificates, and prints and returns the results."""
-    files = {path: args.folder / f"{certificate_name(path)}.npz" for path in args.networks}
-    if len({*files.values()}) < len(files):
-        paths = ", ".join(map(str, files))
-        raise ValueError(f"two certificates would have the same name; rename a network: {paths}")
     proofs = []
-    for path, file in files.items():
+    for path in args.networks:
         network, misere = load_provable(path)
         proof = prove(network, misere)
         if proof.margin is None:
             verdict = f"not proven: {proof.refusal}"
         else:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(file, **proof.certificate)
-            verdict = f"proven for every board, margin {proof.margin:.3f}: {file}"
+            np.savez_compressed(path.with_suffix(".npz"), **proof.certificate)
+            verdict = f"proven for every board, margin {proof.margin:.3f}"
         print(f"{path}: {'misère' if misere else 'normal'} play: {verdict}")
         proofs.append(proof)
     return proofs
-
-
-def certificate_name(network: Path) -> str:
-    """Returns the name of a network's file, or of its folder if the file is network.pt, as train.py names it."""
-    return network.parent.name if network.stem == "network" else network.stem
 
 
 def prove(network: DigitNetwork, misere: bool) -> Proof:
@@ -193,8 +178,9 @@ def group_by_features(boxes: Boxes, network: DigitNetwork) -> np.ndarray:
     """
     features = []
     for flag in (0, 1):
-        inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (boxes.low, boxes.high))
-        features += image(network.digit_layers[2], *image(network.digit_layers[0], *inputs))
+        low, high = (np.insert(end, end.shape[1], flag, axis=1) for end in (boxes.low, boxes.high))
+        low, high = image(network.digit_layers[0], low, high)
+        features += image(network.digit_layers[2], low, high)
     vectors = np.concatenate(features, axis=1)
     groups = np.zeros(len(boxes.states), dtype=np.int64)
     for state in ("even", "odd"):

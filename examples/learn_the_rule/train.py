@@ -104,29 +104,27 @@ def train(network: DigitNetwork, args: Args) -> list[float]:
     generator = np.random.default_rng([args.seed, 0])  # independent of the generator of the test positions
     torch.manual_seed(int(generator.integers(2**31)))
     envs = make_envs(args)
-    steps = [env.reset(seed=int(generator.integers(2**31))) for env in envs]
+    states = [env.reset(seed=int(generator.integers(2**31))) for env in envs]
     losses = []
     for _ in trange(args.updates, desc="updates", disable=None):
-        observations = [observation for observation, *_ in steps]
-        masks = [info["action_mask"] for *_, info in steps]
-        values = [
-            action_values(network, env.unwrapped.rules, observation, mask)
-            for env, observation, mask in zip(envs, observations, masks, strict=True)
-        ]
-        network.train()
-        board_losses = [
-            nn.functional.mse_loss(network(torch.from_numpy(observation)), torch.from_numpy(value.max(axis=1)))
-            for observation, value in zip(observations, values, strict=True)
-        ]
+        board_losses = []
+        for i, env in enumerate(envs):
+            heaps, info = states[i]
+            mask = info["action_mask"]
+            # learn the value of the best move
+            values = action_values(network, env.unwrapped.rules, heaps, mask)
+            network.train()  # adds the noise
+            targets = torch.from_numpy(values.max(axis=1))
+            board_losses.append(nn.functional.mse_loss(network(torch.from_numpy(heaps)), targets))
+            # move ε-greedily
+            random_actions = (generator.random(mask.shape) * mask).argmax(axis=1)
+            explores = generator.random(args.num_envs) < EPSILON
+            heaps, *_, info = env.step(np.where(explores, random_actions, values.argmax(axis=1)))
+            states[i] = heaps, info
         loss = torch.stack(board_losses).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        steps = []
-        for env, value, mask in zip(envs, values, masks, strict=True):
-            random_actions = (generator.random(mask.shape) * mask).argmax(axis=1)
-            explores = generator.random(args.num_envs) < EPSILON
-            steps.append(env.step(np.where(explores, random_actions, value.argmax(axis=1))))
         losses.append(loss.item())
     return losses
 
