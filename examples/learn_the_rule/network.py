@@ -202,19 +202,23 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
 
     Returns the network, and a dictionary with ``misere`` and ``max_take`` of the games that it was trained on.
     """
-    saved = torch.load(path, weights_only=True)
-    weights = saved["weights"]
-    hidden_size = len(weights["initial_state"])
-    n_features, n_inputs = weights["digit_layers.0.weight"].shape
-    sizes = {"hidden_size": hidden_size, "n_features": n_features, "n_flags": n_inputs - hidden_size}
-    if "score_layers.0.bias" in weights:
-        network = PolicyValueNetwork(len(weights["score_layers.0.bias"]), **sizes)
-    else:
-        network = DigitNetwork(**sizes)
-    network.load_state_dict(weights)
-    if not all(weight.isfinite().all() for weight in network.parameters()):
-        raise ValueError(f"{path} holds a weight that is not finite")
-    return network.eval(), {"misere": saved["misere"], "max_take": saved["max_take"]}
+    try:
+        saved = torch.load(path, weights_only=True)
+        weights = saved["weights"]
+        hidden_size = len(weights["initial_state"])
+        n_features, n_inputs = weights["digit_layers.0.weight"].shape
+        sizes = {"hidden_size": hidden_size, "n_features": n_features, "n_flags": n_inputs - hidden_size}
+        if "score_layers.0.bias" in weights:
+            network = PolicyValueNetwork(len(weights["score_layers.0.bias"]), **sizes)
+        else:
+            network = DigitNetwork(**sizes)
+        network.load_state_dict(weights)
+        rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
+        if not all(weight.isfinite().all() for weight in network.parameters()):
+            raise ValueError("a weight is not finite")
+    except Exception as error:  # torch, pickle and zipfile raise many types of errors
+        raise ValueError(f"{path} is not a network saved by train.py or distill.py: {error}") from error
+    return network.eval(), rules
 
 
 def load_provable(path: Path) -> tuple[DigitNetwork, bool]:

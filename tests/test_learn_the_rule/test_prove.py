@@ -79,6 +79,6 @@ def test_networks_with_mistakes_are_not_proven(of_the_study):
 def test_networks_that_no_proof_is_about(tmp_path):
     save_network(DigitNetwork(), tmp_path / "bounded.pt", misere=False, max_take=3)
     save_network(DigitNetwork(n_flags=2), tmp_path / "flags.pt", misere=False)
-    for name in ("bounded.pt", "flags.pt"):
+    for name in ("bounded.pt", "flags.pt", "missing.pt"):
         with pytest.raises(ValueError, match=name):
             prove.main(prove.Args((tmp_path / name,)))

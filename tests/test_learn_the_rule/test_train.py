@@ -99,7 +99,7 @@ def test_other_files_are_refused(tmp_path):
     save_network(infinite, tmp_path / "nan.pt", misere=False)
     for name in ("weights", "pickle", "nan", "missing"):
         with pytest.raises(ValueError, match=rf"{name}\.pt"):
-            load_player(str(tmp_path / f"{name}.pt"), NimRules((2, 3), misere=False))
+            load_network(tmp_path / f"{name}.pt")
 
 
 def test_it_learns_a_small_board(tmp_path, monkeypatch):
