@@ -51,7 +51,7 @@ function drawHeader() {
   $("starts-other").textContent = isFriend() ? other : "Opponent";
   $("starts-you").textContent = you;
   $("undo").disabled = !hasPlayed();
-  for (const id of ["levels", "pick-opponent", "more-opponents"]) $(id).hidden = Boolean(lesson()); // the expert plays
+  for (const id of ["levels", "pick-opponent", "more-opponents", "score"]) $(id).hidden = Boolean(lesson()); // the expert plays
 }
 
 function drawPlayers(node, players) {

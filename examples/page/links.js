@@ -57,7 +57,7 @@ export function fromLink(hash) {
     try {
       game.play({ heap: (letter ?? "?").charCodeAt(0) - 65, count: Number(count) });
     } catch {
-      throw new Error(BAD.move(text));
+      throw new Error(BAD.part("moves", text));
     }
   }
   const view = parts.view === undefined ? null : Math.min(Number(parts.view), game.moves.length);

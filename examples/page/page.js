@@ -88,7 +88,7 @@ function togglePanel(name) {
   const isLeft = isFree && lesson() && (!panel || panel === "learn");
   const leave = () => play.begin({ board: isLeft ? state.home : board });
   function learn() {
-    if (isLeft) leave();
+    if (isLeft) play.begin({ board: PRESETS.find((each) => isSameBoard(each, board)) ?? state.home });
     play.openWon();
     if (!state.game.moves.length) state.games ??= 0;
   }

@@ -2,7 +2,7 @@
 
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
-import { isLimited, isWinning, nameOf, winningMoves } from "./rules.js";
+import { isLimited, isWinning, nameOf } from "./rules.js";
 import { betterText, goal, nearText, plural, puzzleText, watchedText, wordsOf } from "./words.js";
 import {
   hasPlayed,
@@ -47,9 +47,9 @@ function moving() {
 }
 
 function stopped() {
-  const { board, start, moves } = state.game;
-  const how = lesson()?.wrong ?? betterText(winningMoves(start, board));
-  const buttons = lesson() ? [BACK] : [NEXT, BACK];
+  const { moves } = state.game;
+  const how = lesson()?.wrong ?? "Which move wins?";
+  const buttons = lesson() ? [BACK] : [BACK, NEXT];
   return { say: `${wordsOf(moves.at(-1))} gives the win away`, how, kind: "error", buttons };
 }
 

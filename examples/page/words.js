@@ -22,7 +22,7 @@ export function signed(value, digits = 2) {
 
 export const SAY = {
   nextGame: "From the next game on.",
-  settled: "Many more games change no value.",
+  settled: "No value changes any more.",
   copied: "Link copied.",
   copyBy: "Copy the address of this page.",
   network: "The network could not be loaded.",
@@ -37,8 +37,7 @@ export const failureOf = ({ message }) => (message === "network" ? SAY.network :
 
 export const BAD = {
   nobody: "It names an opponent that is not here.",
-  part: (key, text) => `“${text.slice(0, 20)}” does not fit “${key}”.`,
-  move: (text) => `“${text.slice(0, 20)}” is no legal move there.`,
+  part: (key, text) => `“${key}=${text.slice(0, 20)}” does not fit.`,
   noHeaps: "Write the size of each heap, such as 1 3 5 7.",
   size: (text) => `“${text.slice(0, 20)}” is not a number. Write sizes such as 1 3 5 7.`,
   zero: "A heap needs at least 1 block. Leave the 0 out.",
