@@ -131,7 +131,7 @@ export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
   `A learner plays against ${rivalName(rival)}${RIVAL_NOTES[rival] ?? ""} and is told only who won.`;
 export const trainedText = (games, rival) =>
-  rival === "itself" ? `played ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
+  plural(games, "game") + (rival === "itself" ? "" : `, ${rivalName(rival)}`);
 
 export const settingsText = ({ rate, exploration }) =>
   `A value moves ${percent(rate)} of the way to what the game showed, and ${percent(exploration)} of the moves are random.`;

@@ -264,7 +264,7 @@ def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
             expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You lose"))
             assert not theory.is_winning(rules, heaps_of(page))
         page.locator("#new").click()
-    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Masterplayed 10,000 games")
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Master10,000 games")
     go(page, f"{CLASSIC}&vs=100&moves=D1.C1&panel=learn")
     expect(page.locator("#n-games")).to_have_text("100")
     expect(page.locator("#key")).to_contain_text("Learner: ")
@@ -274,7 +274,7 @@ def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
         "Learnerplayed 100 games"
     )  # in a running game
     page.locator("#play-it").click()
-    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerplayed 20,000 games")
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games")
     page.locator("#games").press("Home")
     page.locator("#games").press("PageUp")
     games = page.locator("#n-games").inner_text()  # before the first move it is the opponent at once
