@@ -143,8 +143,8 @@ def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Arra
 def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
     """Searches for a move in each game and plays it. Games that end are replaced by new ones.
 
-    Returns:
-        The next states, and the moves: heap sizes, improved policies, rewards, and whether the games have ended.
+    Returns the next states, and the moves: heap sizes, improved policies, rewards, and whether the games have
+    ended.
     """
 
     def simulate(parameters: Parameters, _: jax.Array, actions: jax.Array, states: Any) -> tuple[Any, Any]:
@@ -183,9 +183,8 @@ def rewards_of(states: Any, after: Any) -> jax.Array:
 def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any, int]:
     """Plays ``N_STEPS`` moves in each game.
 
-    Returns:
-        The next states, the moves, and the number of games that ended. The moves have the outcomes of their games
-        instead of the rewards, and a flag that is False if the game goes on and its outcome is not known yet.
+    Returns the next states, the moves, and the number of games that ended. The moves have the outcomes of their
+    games instead of the rewards, and a flag that is False if the game goes on and its outcome is not known yet.
     """
     moves = []
     for move_key in jax.random.split(key, N_STEPS):

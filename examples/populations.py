@@ -77,16 +77,8 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> pd.Dat
         gains = nash_conv_by_position(rules, players)
         # the last position is the starting position
         nash_conv = gains[-1] if pool is None else 2 * evaluation.mixed_exploitability(rules, pool)
-        rows.append(
-            {
-                "board": board,
-                "method": method,
-                "seed": seed,
-                "games": (i + 1) * args.games,
-                "nash_conv": nash_conv,
-                "mean_exploitability": gains[1:].mean() / 2,
-            }
-        )
+        metrics = {"nash_conv": nash_conv, "mean_exploitability": gains[1:].mean() / 2}
+        rows.append({"board": board, "method": method, "seed": seed, "games": (i + 1) * args.games, **metrics})
     return pd.DataFrame(rows)
 
 
@@ -195,10 +187,8 @@ def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
     """
 
     def games_of_run(run: pd.DataFrame) -> float:
-        imperfect = run["games"][run["nash_conv"] > 0]
-        last_imperfect = imperfect.max() if len(imperfect) else 0
-        perfect = run["games"][run["games"] > last_imperfect]
-        return perfect.min() if len(perfect) else np.inf
+        last_imperfect = max(run["games"][run["nash_conv"] > 0], default=0)
+        return min(run["games"][run["games"] > last_imperfect], default=np.inf)
 
     runs = table.groupby(["method", "board", "seed"], sort=False)[["games", "nash_conv"]].apply(games_of_run)
     medians = runs.groupby(["method", "board"], sort=False).median().unstack(sort=False)

@@ -47,11 +47,7 @@ LABELS = {
 @dataclass
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
-    """Starting heap sizes."""
-    max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
-    misere: bool = True
-    """Whether the player who takes the last object loses."""
+    """Starting heap sizes; whoever takes the last object loses. Training games start from random positions."""
     total_timesteps: int = 600_000
     """The number of training timesteps, counting the moves of both players."""
     num_env_runners: int = 2
@@ -72,7 +68,7 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains, and returns a row for each evaluation."""
-    rules = NimRules(args.heaps, args.max_take, args.misere)
+    rules = NimRules(args.heaps)
     ray.init(ignore_reinit_error=True)
     if args.num_env_runners > (n_cpus := ray.cluster_resources()["CPU"]):
         raise ValueError(

@@ -48,7 +48,6 @@ torch.distributions.Distribution.set_default_validate_args(False)  # validation 
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes. Training episodes start from random positions."""
-    max_take: int | None = None
     misere: bool = True
     """Whether the player who takes the last object loses."""
     algorithm: Literal["MaskablePPO", "PPO", "DQN"] = "MaskablePPO"
@@ -80,7 +79,7 @@ def main(args: Args) -> pd.DataFrame:
     model = make_model(args)
     table = train(args, model)
     model.save(args.folder / "model.zip", exclude=["opponent_pool"])
-    rules = NimRules(args.heaps, args.max_take, args.misere)
+    rules = NimRules(args.heaps, misere=args.misere)
     xlabel = f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})"
     figure = plot_evaluations(table, LINES, f"{args.algorithm}, evaluated exactly", xlabel)
     save_figure(figure, args.folder / "sb3_self_play.svg")
@@ -93,7 +92,7 @@ def make_model(args: Args) -> BaseAlgorithm:
         raise ValueError(
             "DQN cannot train by self-play, as its rollouts have one step; use --opponent random, take-N or expert"
         )
-    rules = NimRules(args.heaps, args.max_take, args.misere)
+    rules = NimRules(args.heaps, misere=args.misere)
     opponent = "random" if args.opponent == "self-play" else args.opponent  # SelfPlayCallback replaces "random"
     options = {"random_start": True, "observation": args.observation, "autoreset_mode": "SameStep"}
     env = gym.make_vec("nim_env:Nim-v0", num_envs=args.num_envs, opponent=opponent, **options, **asdict(rules))

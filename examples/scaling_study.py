@@ -39,9 +39,8 @@ LEARNERS: dict[str, dict[str, Any]] = {
 @dataclass
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
-    """Starting heap sizes of the largest board."""
-    n_heaps: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
-    """The boards. Each board has this many of the heaps, from the first on."""
+    """Starting heap sizes of the largest board. The other boards have the first two of its heaps, the first three,
+    and so on."""
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run, which are the moves of both players."""
     n_seeds: int = 5
@@ -54,9 +53,9 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and evaluates all learners, and returns a table with a row for each run."""
-    if not all(1 <= n <= len(args.heaps) for n in args.n_heaps):
-        raise ValueError(f"--n-heaps must be 1 to {len(args.heaps)}, the number of heaps; got {args.n_heaps}")
-    boards = [NimRules(args.heaps[:n], misere=False) for n in sorted(args.n_heaps, reverse=True)]
+    if len(args.heaps) < 2:
+        raise ValueError(f"--heaps must be two or more heaps; got {args.heaps}")
+    boards = [NimRules(args.heaps[:n], misere=False) for n in range(len(args.heaps), 1, -1)]
     runs = [
         joblib.delayed(train_and_evaluate)(rules, learner, seed, args.total_timesteps)
         for rules in boards  # the longest runs first

@@ -25,18 +25,10 @@ def play_game(
     name: str = "AI",
     numbered: bool = False,
 ) -> None:
-    """Plays one game against the human.
+    """Plays one game against the human, who moves first if ``human`` is 0 and second if it is 1.
 
-    Args:
-        env: A PettingZoo environment of Nim.
-        opponent: An agent or a policy.
-        human: 0 if the human moves first, and 1 if the human moves second.
-        generator: The random generator that draws the opponent's actions.
-        name: The opponent's name.
-        numbered: Whether the heaps are called pile 0, pile 1 and so on, instead of heap A, heap B and so on.
-
-    Raises:
-        Leave: If the human leaves.
+    The opponent is an agent or a policy, and the generator draws its actions. If ``numbered``, the heaps are
+    called pile 0, pile 1 and so on, instead of heap A, heap B and so on. Raises Leave if the human leaves.
     """
     env.reset()
     rules = env.unwrapped.rules

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "experiments" / "large_boards.md"
 
 
 def test_each_run_is_what_agents_and_evaluation_give(tmp_path):
-    table = main(Args(heaps=(1, 2, 3), n_heaps=(2, 3), total_timesteps=3000, n_seeds=2, n_jobs=1, folder=tmp_path))
+    table = main(Args(heaps=(1, 2, 3), total_timesteps=3000, n_seeds=2, n_jobs=1, folder=tmp_path))
     assert table.groupby(["learner", "heaps", "seed"]).size().tolist() == [1] * 8
     saved = pd.read_csv(tmp_path / "scaling_study.csv")
     assert saved["expert"].tolist() == pytest.approx(table["expert"].tolist())
