@@ -106,8 +106,8 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
             in :mod:`nim_env.evaluation`.
 
     Returns:
-        The best response, which also has the value of every move. The value is the expected result of the game,
-        from -1 to 1, after this move if the best response makes all later moves of its side.
+        The best response, which also has the value of every move. The value of a move is the expected result of
+        the game, from -1 to 1, if the player makes this move and then follows the best response.
     """
     return Solution(rules, response_values(rules, policy, illegal_action=illegal_action).going_second)
 
@@ -150,9 +150,10 @@ def response_values(
 
 
 class ExpectedReturns:
-    """The expected results of games from all positions, for one of the two players (*the player*).
+    """The expected results of games between two given players, from every position and for one of the two.
 
-    To compute them, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
+    This one is called *the player* here. At first only the results in the empty position are known. To compute the
+    others, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
 
     Args:
         rules: The game.
@@ -171,7 +172,9 @@ class ExpectedReturns:
         self.going_first = 1.0 + loss - self.going_second
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Computes the expected results from the positions of a batch.
+        """Computes the expected results from the positions of a batch, and stores them in the two attributes.
+
+        All earlier batches must have been added, since moves lead to their positions.
 
         Args:
             batch: The positions.

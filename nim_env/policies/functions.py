@@ -133,7 +133,7 @@ class MovesPolicy(FunctionPolicy):
         self.rules = rules
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Calls the function with the heap sizes of each of ``n`` positions, a list, and returns the answers."""
+        """Calls the function with the list of heap sizes of each position, and returns the ``n`` answers."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
     def to_action(self, answer: Any) -> int:
@@ -152,7 +152,7 @@ def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionP
 
 
 class HeapPolicy(FunctionPolicy):
-    """A policy that calls a function from the size of the only heap to the number of objects to take.
+    """A policy for boards with one heap, whose function takes the heap size and returns how many objects to take.
 
     If the number is above the heap size, the policy takes what is left.
     """
@@ -184,12 +184,12 @@ class HeapPolicy(FunctionPolicy):
 
 
 def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
-    """Wraps a function from the size of the only heap to a number of objects as a policy.
+    """Wraps a function from a heap size to a number of objects as a policy, for boards with one heap.
 
-    ``function`` can also be an object whose method ``getMove`` is such a function. Returns ``None`` if the board
-    has several heaps, or if the function seems to be of another kind: if it does not have exactly one required
-    argument, if an argument has "mask" in its name, or if it raises an error or returns a pair when it is called
-    with the starting size of the heap.
+    ``function`` can also be an object whose method ``getMove`` is such a function. Returns ``None`` for a board
+    with several heaps and for functions of any other kind. To find out the kind, the function is called with the
+    starting size of the heap: it must not raise an error, and must not return a pair or an array. It must also
+    have exactly one required argument, and no argument with "mask" in its name.
     """
     function = getattr(function, "getMove", function)
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
