@@ -116,7 +116,7 @@ class Board:
     def masks(self, states: States) -> NDArray[np.int8]:
         """Returns whether each action is legal in each of ``n`` states: int8 ones and zeros, ``(n, n_actions)``.
 
-        If the game is over, its row has only ones, since any action can then be passed: it is ignored.
+        If the game is over, its row has only ones, since the next action is ignored.
         """
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(len(states), self.rules.n_actions):
@@ -177,9 +177,9 @@ class Board:
     def layers(self) -> Iterator[tuple[States, list[slice]]]:
         """Yields all positions with at least one object in batches, those with the fewest objects first.
 
-        A batch is a pair ``(indices, slices)``. ``indices`` is an array of the indices of its positions. The
-        slices split this array into *layers*, each with positions of the same number of objects. So moves lead
-        only to earlier layers or to the position without objects.
+        A batch is a pair ``(indices, slices)``: the indices of its positions, and slices that split this array
+        into *layers*. All positions of a layer have the same number of objects, so their moves lead only to
+        earlier layers or to the position without objects.
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
@@ -190,9 +190,9 @@ class Board:
 
 
 def _from_table(method: Any) -> Any:
-    """Makes a method of :class:`TabulatedBoard` from a method of :class:`Board`: it looks up the same results.
+    """Wraps a method of :class:`Board` so that it looks its results up in a table, for :class:`TabulatedBoard`.
 
-    The table has a row for each state. At the first call, the method of :class:`Board` computes the whole table.
+    The table has a row for each state. The first call computes the whole table with the wrapped method.
     """
 
     @wraps(method)
@@ -234,7 +234,7 @@ class TabulatedBoard(Board):
 
 
 def _with_last_result(method: Any) -> Any:
-    """Makes a method of :class:`LargeBoard` from a method of :class:`Board`: it caches the last result.
+    """Wraps a method of :class:`Board` so that it caches its last result, for :class:`LargeBoard`.
 
     If the next call passes the same states, a copy of this result is returned instead of computing it again.
     """

@@ -15,9 +15,9 @@ The argument ``observation`` of every environment is an encoding. These encoding
 The last column is the number of entries on the board 1-3-5-7. The dtype of ``"heaps"`` and ``"index"`` is int64,
 and the dtype of the others is float32.
 
-- ``"bits"`` has as many digits for each heap as its starting size needs. Whether a position is winning depends on
-  the nim-sum of the heaps: for each binary digit, whether an even or an odd number of heaps has it (Bouton 1901).
-  From these bits the nim-sum is easy to compute.
+- ``"bits"`` has as many digits for each heap as its starting size needs. The nim-sum, which decides who wins under
+  perfect play (Bouton 1901), is easy to compute from them: a digit of the nim-sum is 1 if an odd number of heaps
+  has a 1 in this place.
 - ``"unary"`` has −1 between heaps, as in Zhou and Riis (2026, arXiv:2205.12787, section 5).
 - ``"index"`` is ``rules.index(heaps)``, for tabular code that needs a ``Discrete`` space.
 
@@ -78,7 +78,7 @@ class Encoding:
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
         """Returns the same observations as ``encoding(positions)``, but is faster.
 
-        It neither checks nor copies the positions. So a custom function could change this array.
+        It neither checks nor copies the array of positions, so a custom function could change it.
         """
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
@@ -91,7 +91,7 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """Returns the encoding that has the name ``observation``. An :class:`Encoding` is tested and returned.
+    """Returns the encoding with the name ``observation``. An :class:`Encoding` is tested and returned unchanged.
 
     The environments call it with their argument ``observation``. An :class:`Encoding` is tried on two positions,
     full heaps and empty heaps. Raises ValueError if no encoding has this name, if the heaps are too large for the

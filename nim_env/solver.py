@@ -150,10 +150,10 @@ def response_values(
 
 
 class ExpectedReturns:
-    """The expected results of games between two given players, from every position and for one of the two.
+    """The expected results of one player (*the player*) against another player, from every position of a game.
 
-    This one is called *the player* here. At first only the results in the empty position are known. To compute the
-    others, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
+    A new object has the results for the empty position only. To compute the others, call :meth:`add_batch` with
+    each batch of :func:`iter_positions`, in their order.
 
     Args:
         rules: The game.

@@ -32,7 +32,7 @@ def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
 
 
 def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Draws one column from each row: each column in which the row has a 1, with the same probability.
+    """Draws one column from each row, uniformly from the columns that have a 1 in this row.
 
     The result is the same as that of :func:`draw`, but is computed faster.
 
@@ -122,9 +122,9 @@ class AliasLists:
         return AliasLists(self.counts, items, aliases, self.keep)
 
     def with_list_replaced(self, number: Any, replacement: Any) -> AliasLists:
-        """Returns a copy in which the list with the first number has the items of the list with the second number.
+        """Returns a copy in which the list numbered ``number`` has the items of the list numbered ``replacement``.
 
-        To replace several lists, pass two arrays of numbers. This object does not change.
+        To replace several lists, pass two arrays of numbers.
         """
         lists = copy.copy(self)
         lists.counts = self.counts.copy()
@@ -150,7 +150,7 @@ def alias_lists(weights: NDArray[Any]) -> AliasLists:
 
     ``weights`` has shape ``(n_rows, n_columns)``. The items of a list are the numbers of the columns with a
     positive weight in its row. An int8 array must consist of zeros and ones. If the weights of a row differ by no
-    more than the rounding errors of float32 numbers, they may be treated as equal.
+    more than the rounding errors of float32 numbers, they are treated as equal.
     """
     row, column = weights.nonzero()
     counts = np.count_nonzero(weights, axis=1)

@@ -187,9 +187,9 @@ def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
     """Wraps a function from a heap size to a number of objects as a policy, for boards with one heap.
 
     ``function`` can also be an object whose method ``getMove`` is such a function. Returns ``None`` for a board
-    with several heaps and for functions of any other kind. To find out the kind, the function is called with the
-    starting size of the heap: it must not raise an error, and must not return a pair or an array. It must also
-    have exactly one required argument, and no argument with "mask" in its name.
+    with several heaps and for functions of any other kind. A function of this kind has one required argument, and
+    none with "mask" in its name. Called with the starting size of the heap, it returns a single object, such as a
+    number, and raises no error.
     """
     function = getattr(function, "getMove", function)
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):

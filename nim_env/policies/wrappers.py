@@ -1,4 +1,4 @@
-"""Wrappers of policies: one measures how often a policy makes each move, the other encodes its observations."""
+"""Wrappers of policies: one measures how often a policy makes each move, one gives a policy encoded positions."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class ModelPolicy(PolicyAttributes):
 
         The critic estimates the returns of this policy. The policy explores, so it draws from the softmax even if
         ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose illegal actions.
-        These lose the game, so the critic learns lower values the more often the policy chooses them.
+        Each of these loses the game, so it counts as a result of -1 in the values of the critic.
 
         To get it as a table, call ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``. If a row
         of the table sums to less than 1, the missing probability is the probability of illegal actions.
