@@ -157,7 +157,8 @@ class ExpectedReturns:
 
     Args:
         rules: The game.
-        loss: The result of a game that the player loses. The result of a game that the player wins is 1.
+        loss: The result of a game that the player loses. The result of a game that the player wins is 1. So with a
+            loss of 0 the expected results are the probabilities of a win.
 
     Attributes:
         going_first: The expected result from each position if the player is to move, float64 of shape
@@ -202,7 +203,7 @@ class PositionBatch(NamedTuple):
         next_indices: The index of the position after each action, ``np.intp`` of shape ``(n, n_actions)``; 0 for
             illegal actions.
         layers: Slices that split the batch into layers. The positions of a layer have the same number of objects,
-            so their moves lead only to positions in earlier layers.
+            so their moves lead only to positions in earlier layers of this batch or of earlier batches.
     """
 
     indices: NDArray[np.intp]
@@ -220,7 +221,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """Returns an iterator over batches that together hold all positions with at least one object.
 
     Positions with fewer objects come first. The function raises ValueError, before it returns the iterator, if the
-    game has more than 50 million positions, or more than 10 billion positions times actions.
+    game has more than 50 million positions, or more than 10 billion pairs of a position and an action.
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)

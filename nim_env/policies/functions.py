@@ -33,7 +33,7 @@ class FunctionPolicy(PolicyAttributes):
 
     Attributes:
         function: The function.
-        illegal_answer: The first answer of the last query that was not a legal action, or ``None``.
+        illegal_answer: The first answer in the last query that is not a legal action. ``None`` if all are legal.
         fault: A description of this answer, or ``None``.
     """
 
@@ -72,7 +72,10 @@ class FunctionPolicy(PolicyAttributes):
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
-        """Converts ``n`` answers to actions, int64 of shape ``(n,)``, and answers that are not actions to -1."""
+        """Converts ``n`` answers to actions, int64 of shape ``(n,)``.
+
+        An answer that is not an action becomes -1.
+        """
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
         return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)
