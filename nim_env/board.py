@@ -1,13 +1,13 @@
 """The state of a game as a single integer, and everything that an environment needs to know about it.
 
-The *state* of a game is an integer. While a game is in progress, the state is the index of its position
-(:meth:`NimRules.index`). Other integers stand for games that begin or are over. The *mover* is the agent or, in
-self-play, the player who has just moved. With n positions, the states are:
+While a game is in progress, its *state* is the index of its position (:meth:`NimRules.index`). Other integers
+stand for games that have not begun and for games that are over. The *mover* is the agent or, in self-play, the
+player who has just moved. In a game with n positions, the states are:
 
 ==============  ===========================================================================================
-1 to n - 1      The game is in progress, and the position has this index. In state n - 1 all heaps are full.
+1 to n - 1      The game is in progress. The state is the index of its position: n - 1 if all heaps are full.
 0               The mover has taken the last object.
-n               A game begins. All heaps are full, and the opponent may be about to make an opening move.
+n               The game has not begun: all heaps are full, and the opponent can still make an opening move.
 n + 1           The opponent has taken the last object.
 n + 1 + i       The mover has chosen an illegal action in the position of index i.
 ==============  ===========================================================================================
@@ -42,9 +42,9 @@ States = NDArray[np.int64]
 class Board:
     """Computes what an environment needs to know about states of a game, such as the heaps or the reward.
 
-    A *state* is an integer: the index of the position while the game is in progress, and another number if the
-    game begins or is over. The module's docstring lists all states. The *mover* is the agent or, in self-play, the
-    player who has just moved.
+    A *state* is an integer: the index of the position while the game is in progress, and another number before it
+    begins and when it is over. The module's docstring lists all states. The *mover* is the agent or, in self-play,
+    the player who has just moved.
 
     The argument ``states`` of the methods is a Python int or an int64 array of any shape ``(...)``, unless a
     method says otherwise. It is not checked.
@@ -57,7 +57,8 @@ class Board:
         n_positions: The number of positions, n.
         n_states: The number of states, 2n + 1.
         full_heaps: The state of a game in progress in which all heaps are full, n - 1.
-        new_game: The state of a game that begins, in which the opponent may make an opening move, n.
+        new_game: The state of a game that has not begun, n. All heaps are full, and the opponent can still make an
+            opening move.
         opponent_took_last: The state in which the opponent has taken the last object, n + 1.
 
     Raises:
@@ -115,7 +116,7 @@ class Board:
     def masks(self, states: States) -> NDArray[np.int8]:
         """Returns whether each action is legal in each of ``n`` states: int8 ones and zeros, ``(n, n_actions)``.
 
-        If the game is over, all entries of the row are 1.
+        If the game is over, its row has only ones, since the next action is ignored.
         """
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(len(states), self.rules.n_actions):
@@ -135,8 +136,8 @@ class Board:
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the state of each of ``n`` games after the mover's action, shape ``(n,)``.
 
-        An illegal action ends the game. If a game is over, the action is ignored and the next state is
-        ``new_game``.
+        An illegal action ends the game. If a game is over, its next step begins a new game: the action is ignored,
+        and the next state is ``new_game``.
         """
         indices = self.indices(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
@@ -176,9 +177,9 @@ class Board:
     def layers(self) -> Iterator[tuple[States, list[slice]]]:
         """Yields all positions with at least one object in batches, those with the fewest objects first.
 
-        A batch is a pair ``(indices, layers)``: the indices of its positions, and slices that split this array
-        into layers. The positions of a layer have the same number of objects, so moves lead only to earlier layers
-        or to the position without objects.
+        A batch is a pair ``(indices, slices)``: the indices of its positions, and slices that split this array
+        into *layers*. All positions of a layer have the same number of objects, so their moves lead only to
+        earlier layers or to the position without objects.
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
@@ -189,9 +190,9 @@ class Board:
 
 
 def _from_table(method: Any) -> Any:
-    """Turns a method of :class:`Board` into a method with the same results that looks them up in a table.
+    """Wraps a method of :class:`Board` so that it looks its results up in a table, for :class:`TabulatedBoard`.
 
-    The table has a row for each state. The first call of the new method computes it with the old one.
+    The table has a row for each state. The first call computes the whole table with the wrapped method.
     """
 
     @wraps(method)
@@ -221,7 +222,7 @@ class TabulatedBoard(Board):
     masks = _from_table(Board.masks)
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the same states as :meth:`Board.next_states`, in small games from a table."""
+        """Returns the same states as :meth:`Board.next_states`. A table of them is made only for small games."""
         if not self._has_next_states:
             return super().next_states(states, actions)
         return self._next_states[states * self._n_actions + actions]
@@ -233,7 +234,10 @@ class TabulatedBoard(Board):
 
 
 def _with_last_result(method: Any) -> Any:
-    """Turns a method of :class:`Board` into a method that returns its last result again for the same states."""
+    """Wraps a method of :class:`Board` so that it caches its last result, for :class:`LargeBoard`.
+
+    If the next call passes the same states, a copy of this result is returned instead of computing it again.
+    """
 
     @wraps(method)
     def remember(board: LargeBoard, states: States) -> NDArray[Any]:
@@ -249,8 +253,8 @@ def _with_last_result(method: Any) -> Any:
 class LargeBoard(Board):
     """A board for many games at once, for rules with too many positions for tables.
 
-    A step of a vector environment asks for the heaps and the masks of the same states several times. So the board
-    stores the last heaps and the last masks that it has computed, and the states they belong to.
+    A step of a vector environment asks for the heaps and the masks of the same states several times. So this board
+    caches the last heaps and the last masks that it has computed.
 
     Args:
         rules: The game.

@@ -7,16 +7,17 @@ The argument ``observation`` of every environment is an encoding. These encoding
 ===============  ===========================================  ==================================  =======
 ``"heaps"``      its size (the default)                       ``(n_heaps,)``                      4
 ``"one_hot"``    1 at its size and 0 elsewhere                ``(sum(heaps) + n_heaps,)``         20
-``"bits"``       its binary digits, lowest first              the digits of all starting sizes    9
+``"bits"``       its binary digits, lowest first              (total number of digits,)           9
 ``"unary"``      0 for each object taken and 1 for each left  ``(sum(heaps) + n_heaps - 1,)``     19
 ``"index"``      (the whole position as one number)           ``()``                              1
 ===============  ===========================================  ==================================  =======
 
 The last column is the number of entries on the board 1-3-5-7. The dtype of ``"heaps"`` and ``"index"`` is int64,
-that of the others is float32.
+and the dtype of the others is float32.
 
-- ``"bits"`` makes the nim-sum easy to compute, which decides the game: it is the parity of each binary digit over
-  the heaps (Bouton 1901).
+- ``"bits"`` has as many digits for each heap as its starting size needs. The nim-sum, which decides who wins under
+  perfect play (Bouton 1901), is easy to compute from them: a digit of the nim-sum is 1 if an odd number of heaps
+  has a 1 in this place.
 - ``"unary"`` has −1 between heaps, as in Zhou and Riis (2026, arXiv:2205.12787, section 5).
 - ``"index"`` is ``rules.index(heaps)``, for tabular code that needs a ``Discrete`` space.
 
@@ -49,8 +50,9 @@ class Encoding:
 
     To encode positions, call the object: ``encoding(heaps)``.
 
-    A custom encoding is equal only to itself. Copies of an environment share its encoding. A pickle stores the
-    function by its name, so an environment whose function is a lambda can only be pickled by cloudpickle.
+    Copies of an environment share its encoding. A pickle of an environment stores the function by its name, so if
+    the function is a lambda, only cloudpickle can pickle the environment. Two encodings that you make are never
+    equal, even if their functions do the same.
 
     Args:
         space: The space of one observation. It must be a space of arrays, such as ``Box`` or ``MultiDiscrete``.
@@ -74,9 +76,9 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """Encodes positions as a call of the object does, but neither checks nor copies them first.
+        """Returns the same observations as ``encoding(positions)``, but is faster.
 
-        A custom encoding's function gets the array itself and can change it.
+        It neither checks nor copies the array of positions, so a custom function could change it.
         """
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
@@ -89,11 +91,11 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """Returns the :class:`Encoding` for the argument ``observation`` of an environment, a name or an encoding.
+    """Returns the encoding with the name ``observation``. An :class:`Encoding` is tested and returned unchanged.
 
-    A custom encoding is tried on two positions: the full heaps and the empty heaps. Raises ValueError if no
-    encoding has this name, if the heaps are too large for it, or if a custom encoding does not return elements of
-    its space.
+    The environments call it with their argument ``observation``. An :class:`Encoding` is tried on two positions,
+    full heaps and empty heaps. Raises ValueError if no encoding has this name, if the heaps are too large for the
+    named encoding, or if the :class:`Encoding` does not return elements of its space.
     """
     if isinstance(observation, Encoding):
         _check_custom(observation, rules)
@@ -201,11 +203,13 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _entries(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Describes the entries of an observation, heap by heap, by two int arrays with an element for each entry.
+    """Returns two int arrays that say what each entry of an observation shows.
 
-    The first array holds the heap that the entry shows. The second array holds a number that says what the entry
-    shows: in the one-hot encoding, for example, the entry is 1 if the heap has this number of objects.
-    ``numbers_of(size)`` returns the numbers for a heap with this starting size.
+    The first array holds the heap of each entry, as an index into ``rules.heaps``. The second array holds a number
+    for each entry, which the encoding compares with the size of the heap or uses as the place of a binary digit.
+    In the one-hot encoding, for example, an entry is 1 if its heap has this number of objects.
+
+    ``numbers_of(size)`` returns the numbers for a heap with the starting size ``size``.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)

@@ -79,8 +79,8 @@ class Nim(core.Env):  # type: ignore[misc]
     Actions are indices into ``env.rules.moves``. The player who moves first, ``current_player``, is drawn at
     random. When the last object is taken, ``rewards`` is +1 for the winner and −1 for the loser. An illegal action
     ends the game: the player who chose it gets −1 and the other player +1, and the heaps do not change. In a
-    finished game all actions are marked as legal. Both players see the same observation. Heap sizes and indices
-    are int32, and the other named encodings are float32.
+    finished game all actions are marked as legal. Both players see the same observation. Observations are
+    int32 for the encodings ``"heaps"`` and ``"index"``, and float32 for the other named encodings.
 
     Args:
         heaps: The starting heap sizes.

@@ -54,7 +54,7 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
         }
 
     def observation_space(self, agent: str) -> Dict:
-        """Returns the observation space of a player, always the same object."""
+        """Returns the observation space of a player: the same object at each call, as PettingZoo requires."""
         return self.observation_spaces[agent]
 
     def observe(self, agent: str) -> dict[str, NDArray[np.float32]]:
@@ -64,9 +64,10 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
 
 
 def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
-    """Returns the observation space after :func:`masked_dict`: a dictionary of two float32 boxes.
+    """Returns the observation space of an environment that :func:`masked_dict` has wrapped.
 
-    The box of ``"observations"`` has the bounds of ``space``, the observation space before.
+    It is a dictionary space of two float32 boxes. ``space`` is the observation space of the environment that is
+    wrapped, and the box of ``"observations"`` has its bounds.
     """
     low, high = np.array(-np.inf), np.array(np.inf)
     if isinstance(space, Box):

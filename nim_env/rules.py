@@ -172,7 +172,7 @@ class NimRules:
 
     @property
     def n_pairs(self) -> int:
-        """The number of entries in a table with a row for each position and a column for each action."""
+        """The number of pairs of a position and an action, such as the entries of a table of Q-values."""
         return self.n_positions * self.n_actions
 
     @cached_property

@@ -106,8 +106,8 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
             in :mod:`nim_env.evaluation`.
 
     Returns:
-        The best response, which also has the value of every move. The value is the expected result of the game,
-        from -1 to 1, after this move if the best response makes all later moves of its side.
+        The best response, which also has the value of every move. The value of a move is the expected result of
+        the game, from -1 to 1, if the player makes this move and then follows the best response.
     """
     return Solution(rules, response_values(rules, policy, illegal_action=illegal_action).going_second)
 
@@ -150,13 +150,15 @@ def response_values(
 
 
 class ExpectedReturns:
-    """The expected results of games from all positions, for one of the two players (*the player*).
+    """The expected results of one player (*the player*) against another player, from every position of a game.
 
-    To compute them, call :meth:`add_batch` with each batch of :func:`iter_positions`, in their order.
+    A new object has the results for the empty position only. To compute the others, call :meth:`add_batch` with
+    each batch of :func:`iter_positions`, in their order.
 
     Args:
         rules: The game.
-        loss: The result of a game that the player loses. The result of a game that the player wins is 1.
+        loss: The result of a game that the player loses. The result of a game that the player wins is 1. So with a
+            loss of 0 the expected results are the probabilities of a win.
 
     Attributes:
         going_first: The expected result from each position if the player is to move, float64 of shape
@@ -171,7 +173,9 @@ class ExpectedReturns:
         self.going_first = 1.0 + loss - self.going_second
 
     def add_batch(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Computes the expected results from the positions of a batch.
+        """Computes the expected results from the positions of a batch, and stores them in the two attributes.
+
+        All earlier batches must have been added, since moves lead to their positions.
 
         Args:
             batch: The positions.
@@ -199,7 +203,7 @@ class PositionBatch(NamedTuple):
         next_indices: The index of the position after each action, ``np.intp`` of shape ``(n, n_actions)``; 0 for
             illegal actions.
         layers: Slices that split the batch into layers. The positions of a layer have the same number of objects,
-            so their moves lead only to positions in earlier layers.
+            so their moves lead only to positions in earlier layers of this batch or of earlier batches.
     """
 
     indices: NDArray[np.intp]
@@ -217,7 +221,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """Returns an iterator over batches that together hold all positions with at least one object.
 
     Positions with fewer objects come first. The function raises ValueError, before it returns the iterator, if the
-    game has more than 50 million positions, or more than 10 billion positions times actions.
+    game has more than 50 million positions, or more than 10 billion pairs of a position and an action.
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)

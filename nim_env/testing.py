@@ -36,8 +36,8 @@ def assert_learns(
 
     If ``train`` returns values, the test judges them too, because a learner with a bug can still play all the
     right moves. ``opponent``, ``discount`` and the arguments from ``rewards`` on describe the training. The test
-    fails if the diagnosis is a bug, if the values fit a discount other than ``discount``, or if nothing was
-    learned. Any other undecided diagnosis passes. docs/test_suite.md says how often correct learners fail.
+    fails if the values show a bug, fit a discount other than ``discount``, or are still the initial ones. If the
+    diagnosis is undecided for another reason, it passes. docs/test_suite.md says how often correct learners fail.
 
     Args:
         train: Trains a learner with a seed. It returns a player, as :func:`nim_env.evaluation.mastery` takes it,

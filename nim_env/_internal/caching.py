@@ -1,4 +1,4 @@
-"""Two caches: one stores an object for each state of a game, the other shares objects between environments."""
+"""Two caches: a dictionary with an object for each state of a game, and objects that environments share."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _T = TypeVar("_T")
 
 
 class StateCache(dict[int, _T]):
-    """A dictionary with an object for each state of a game. The object is made when it is first looked up.
+    """A dictionary from states of a game to objects. A missing object is made when it is looked up.
 
-    The states are integers (:mod:`nim_env.board`). The cache is cleared when it would grow too large.
+    The states are integers (:mod:`nim_env.board`). The dictionary is emptied when it would grow too large.
 
     Args:
         make: A function that takes a state and returns its object.
@@ -37,9 +37,9 @@ _instances: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 
 
 def shared_instance(cls: Callable[..., _T], *arguments: Any) -> _T:
-    """Returns ``cls(*arguments)``. Calls with the same class and equal arguments return the same object.
+    """Returns the object ``cls(*arguments)``, which all calls with this class and equal arguments share.
 
-    In this way all environments of a game share its tables. The object is freed when nothing uses it any more.
+    For example, all environments of a game share its tables. The object is freed when nothing uses it any more.
     """
     key = (cls, *arguments)
     instance = _instances.get(key)

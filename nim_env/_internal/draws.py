@@ -32,9 +32,9 @@ def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
 
 
 def draw_uniformly(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Draws one of the columns with the weight 1 from each row, all with equal probability.
+    """Draws one column from each row, uniformly from the columns that have a 1 in this row.
 
-    Does the same as :func:`draw`, but faster.
+    The result is the same as that of :func:`draw`, but is computed faster.
 
     Args:
         weights: Zeros and ones, shape ``(n_rows, n_columns)``. Each row has at least one 1.
@@ -54,8 +54,8 @@ class AliasLists:
 
     A list has one *slot* for each of its items. A slot stores its item, another item of the list (its *alias*) and
     a probability ``keep``. To draw from a list, choose one of its slots uniformly. The result is the slot's item
-    with the probability ``keep``, and the alias otherwise. :func:`alias_lists` computes aliases and probabilities
-    with which each item is drawn in proportion to its weight.
+    with the probability ``keep``, and its alias otherwise. :func:`alias_lists` chooses the aliases and the
+    probabilities so that each item is drawn in proportion to its weight.
 
     The slots of all lists are stored one after another in the same arrays, so one call draws from many lists.
 
@@ -91,10 +91,10 @@ class AliasLists:
         return len(self.items)
 
     def draw(self, lists: Any, uniforms: Any) -> Any:
-        """Draws ``n`` items and returns them, int64 of shape ``(n,)``.
+        """Draws items and returns them, int64 of the shape of ``uniforms``.
 
-        ``lists`` has the number of the list from which each item is drawn, and ``uniforms`` a random number from
-        [0, 1) for each item. Both have shape ``(n,)``, or are single numbers.
+        ``uniforms`` holds a random number from [0, 1) for each item that is drawn. ``lists`` holds the number of
+        the list from which each item is drawn, or one number for all of them.
         """
         scaled = uniforms * self.counts[lists]
         nth_slot = scaled.astype(np.intp)
@@ -110,26 +110,27 @@ class AliasLists:
     def map_items(
         self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]
     ) -> AliasLists:
-        """Returns new lists, in which the function's results replace all items and aliases.
+        """Returns lists with other items, which are drawn with the same probabilities as the present ones.
 
-        ``function(lists, items)`` gets two int arrays of shape ``(n_slots,)``, the number of each slot's list and
-        the slot's item or alias. It returns the new items or aliases, an array of the same shape.
+        For example, lists of actions become lists of the states after these actions. ``function(lists, items)``
+        returns the new item of each slot, shape ``(n_slots,)``. It gets two arrays of this shape: the number of
+        the slot's list, and the slot's present item. The new aliases are computed in the same way.
         """
         lists = np.arange(len(self.counts)).repeat(self.counts)
         items = function(lists, self.items)
         aliases = items if self.keep is None else function(lists, self.aliases)
         return AliasLists(self.counts, items, aliases, self.keep)
 
-    def with_list_replaced(self, number: Any, by: Any) -> AliasLists:
-        """Returns a copy in which the list numbered ``number`` is replaced by the list numbered ``by``.
+    def with_list_replaced(self, number: Any, replacement: Any) -> AliasLists:
+        """Returns a copy in which the list numbered ``number`` has the items of the list numbered ``replacement``.
 
         To replace several lists, pass two arrays of numbers.
         """
         lists = copy.copy(self)
         lists.counts = self.counts.copy()
-        lists.counts[number] = self.counts[by]
+        lists.counts[number] = self.counts[replacement]
         lists.first = self.first.copy()
-        lists.first[number] = self.first[by]
+        lists.first[number] = self.first[replacement]
         return lists
 
 
@@ -148,8 +149,8 @@ def alias_lists(weights: NDArray[Any]) -> AliasLists:
     """Returns lists for drawing columns in proportion to ``weights``, one list for each row (Vose 1991).
 
     ``weights`` has shape ``(n_rows, n_columns)``. The items of a list are the numbers of the columns with a
-    positive weight in its row. Weights of type int8 must be 0 or 1. Weights of a row that differ only by rounding
-    count as equal.
+    positive weight in its row. An int8 array must consist of zeros and ones. If the weights of a row differ by no
+    more than the rounding errors of float32 numbers, they are treated as equal.
     """
     row, column = weights.nonzero()
     counts = np.count_nonzero(weights, axis=1)

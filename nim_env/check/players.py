@@ -281,7 +281,7 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _policy_of_function(
     choose: Callable[..., Any], options: Mapping[str, bool], rules: NimRules, name: str
 ) -> policies.Policy:
-    """Converts a function or method that chooses a move to a policy.
+    """Wraps ``choose``, a function or method that chooses a move, as a policy.
 
     ``options`` are keyword arguments for each call. If a call raises an error, its message names the position.
     """

@@ -36,14 +36,14 @@ class Policy(Protocol):
 class PolicyAttributes:
     """The optional attributes of a policy, with their defaults. The policies of this package inherit them.
 
-    A class sets ``is_fixed`` by an argument of the class statement:
-    ``class ExpertPolicy(UniformPolicy, is_fixed=True)``. Its subclasses have the default again, since they can
-    override ``action_probabilities``.
+    To set ``is_fixed``, pass it in the class statement: ``class ExpertPolicy(UniformPolicy, is_fixed=True)``. A
+    subclass does not inherit it, since it can override ``action_probabilities``.
 
     Attributes:
-        observation_space: The space of the observations, if the policy is an agent or a model. ``None`` if the
-            policy observes heap sizes.
-        action_space: The action space, if the policy is an agent or a model, or ``None``.
+        observation_space: The space of the observations that the policy takes, such as that of an agent. ``None``
+            if it takes heap sizes.
+        action_space: The action space that the policy was made for, such as that of an agent. ``None`` if the
+            policy does not say. It is compared with the number of actions of the game.
         fault: A description of what is wrong with the policy's last probabilities, or ``None``. Error messages
             quote it.
         is_measurement: Whether the probabilities are frequencies that the policy has measured. Exact metrics query
@@ -74,6 +74,6 @@ class CompositePolicy(PolicyAttributes):
 
 
 def observed_space(policy: Any) -> Space[Any] | None:
-    """Returns the ``observation_space`` of a policy, or ``None`` if the policy does not have such a space."""
+    """Returns the attribute ``observation_space`` of a policy, or ``None`` if it is not a Gymnasium space."""
     space = getattr(policy, "observation_space", None)
     return space if isinstance(space, Space) else None

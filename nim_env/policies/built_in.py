@@ -15,9 +15,9 @@ from nim_env.rules import NimRules
 
 
 class UniformPolicy(PolicyAttributes, ABC):
-    """A policy that plays some of the legal actions, all with the same probability.
+    """A base class of policies that draw uniformly from a set of legal actions.
 
-    Subclasses define these actions by the method :meth:`support`.
+    A subclass defines this set in each position, by the method :meth:`support`.
     """
 
     @abstractmethod

@@ -33,7 +33,7 @@ class FunctionPolicy(PolicyAttributes):
 
     Attributes:
         function: The function.
-        illegal_answer: The first answer of the last query that was not a legal action, or ``None``.
+        illegal_answer: The first answer in the last query that is not a legal action. ``None`` if all are legal.
         fault: A description of this answer, or ``None``.
     """
 
@@ -72,7 +72,10 @@ class FunctionPolicy(PolicyAttributes):
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def to_actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
-        """Converts ``n`` answers to actions, int64 of shape ``(n,)``, and answers that are not actions to -1."""
+        """Converts ``n`` answers to actions, int64 of shape ``(n,)``.
+
+        An answer that is not an action becomes -1.
+        """
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
         return np.array([self._to_action_or_illegal(answer) for answer in answers], dtype=np.int64)
@@ -133,7 +136,7 @@ class MovesPolicy(FunctionPolicy):
         self.rules = rules
 
     def call_function(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """Calls the function with the heap sizes of each of ``n`` positions, a list, and returns the answers."""
+        """Calls the function with the list of heap sizes of each position, and returns the ``n`` answers."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
     def to_action(self, answer: Any) -> int:
@@ -152,7 +155,7 @@ def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionP
 
 
 class HeapPolicy(FunctionPolicy):
-    """A policy that calls a function from the size of the only heap to the number of objects to take.
+    """A policy for boards with one heap, whose function takes the heap size and returns how many objects to take.
 
     If the number is above the heap size, the policy takes what is left.
     """
@@ -184,12 +187,12 @@ class HeapPolicy(FunctionPolicy):
 
 
 def from_heap_size(rules: NimRules, function: Any) -> FunctionPolicy | None:
-    """Wraps a function from the size of the only heap to a number of objects as a policy.
+    """Wraps a function from a heap size to a number of objects as a policy, for boards with one heap.
 
-    ``function`` can also be an object whose method ``getMove`` is such a function. Returns ``None`` if the board
-    has several heaps, or if the function seems to be of another kind: if it does not have exactly one required
-    argument, if an argument has "mask" in its name, or if it raises an error or returns a pair when it is called
-    with the starting size of the heap.
+    ``function`` can also be an object whose method ``getMove`` is such a function. Returns ``None`` for a board
+    with several heaps and for functions of any other kind. A function of this kind has one required argument, and
+    none with "mask" in its name. Called with the starting size of the heap, it returns a single object, such as a
+    number, and raises no error.
     """
     function = getattr(function, "getMove", function)
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):

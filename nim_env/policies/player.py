@@ -62,11 +62,11 @@ class Player:
     def query(
         self, heaps: NDArray[Any], action_mask: NDArray[np.int8], *, require_same_answer: bool = False
     ) -> MoveProbabilities:
-        """Asks the policy for the probabilities of its moves in some positions, checks them and returns them.
+        """Returns the probabilities of the player's moves in some positions, after asking the policy for them.
 
         ``heaps`` has shape ``(..., n_heaps)`` and ``action_mask`` shape ``(..., n_actions)``. Exact metrics pass
-        ``require_same_answer=True``. The policy is then queried twice, unless it has ``is_fixed`` or
-        ``is_measurement``. Raises :class:`InvalidPolicyOutput` if the probabilities are wrong or differ.
+        ``require_same_answer=True``, which queries the policy twice, unless it has ``is_fixed`` or
+        ``is_measurement``. Raises :class:`InvalidPolicyOutput` if an answer is invalid or the two answers differ.
         """
         probabilities = checked_probabilities(self.policy, heaps, action_mask)
         is_same = getattr(self.policy, "is_fixed", False) or getattr(self.policy, "is_measurement", False)
@@ -111,9 +111,10 @@ def checked_probabilities(
 
 
 def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *answers: NDArray[np.float64]) -> None:
-    """Raises :class:`InvalidPolicyOutput` if ``is_wrong``, a bool for each position, is True in any position.
+    """Raises :class:`InvalidPolicyOutput` if a policy's answer is wrong in any position.
 
-    The message quotes ``fault``, and the heaps and the policy's answers in the first such position.
+    ``is_wrong`` says for each position whether the answer is wrong. The message says what is wrong (``fault``),
+    and shows the heaps of the first such position and the rows of all ``answers`` there.
     """
     if is_wrong.any():
         rows = " and then ".join(str(answer[is_wrong][0].tolist()) for answer in answers)

@@ -71,8 +71,8 @@ def checked_player(
 ) -> Player:
     """Converts a policy to a :class:`Player`: a policy for the game ``rules`` with a rule for illegal actions.
 
-    The rule is ``illegal_action``. By default, a Player keeps its rule, and other policies get ``"raise"``. Raises
-    ValueError if a Player has another rule, and the errors of :func:`checked_policy`.
+    The rule is ``illegal_action``; by default ``"raise"``, or the rule of a ``policy`` that is a Player. Raises
+    ValueError if a Player has another rule than ``illegal_action``, and the errors of :func:`checked_policy`.
     """
     if isinstance(policy, Player):
         if illegal_action not in (None, policy.illegal_action):

@@ -194,7 +194,7 @@ def _probabilities(weights: tuple[float, ...], n: int) -> NDArray[np.float64]:
 
 @lru_cache
 def _alias_list(weights: tuple[float, ...], n: int) -> AliasLists:
-    """Returns a list for drawing indices of ``n`` policies in proportion to their weights, in constant time."""
+    """Returns one list, from which indices of ``n`` policies are drawn in proportion to their weights."""
     return alias_lists(_probabilities(weights, n)[None])
 
 

@@ -1,4 +1,4 @@
-"""Policies that wrap another policy: one measures its moves, and one encodes the positions that it observes."""
+"""Wrappers of policies: one measures how often a policy makes each move, one gives a policy encoded positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A game as an array of pixels and in a window, both drawn by pygame.
+"""Draws pictures of a game with pygame, as an array of pixels or in a window.
 
 Importing this module imports pygame, so other modules import this one only when they draw.
 """
@@ -92,20 +92,20 @@ def _groups(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
     yield before[heap], view.rules.heaps[heap], _TAKEN
 
 
-def _block_places(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+def _block_places(start: int, end: int, largest_heap: int) -> Iterator[tuple[int, int]]:
     """Yields the place ``(bottom, height)`` of each of the blocks ``start`` to ``end - 1`` of a heap, in pixels.
 
-    ``bottom`` is the distance of the block from the floor. ``most`` is the starting size of the largest heap. If
-    it is above 50, the blocks become one bar, and only the place of this bar is yielded.
+    ``bottom`` is the distance of the block from the floor. ``largest_heap`` is the starting size of the largest
+    heap. If this size is above 50, a single bar stands for the blocks, and only the place of this bar is yielded.
     """
     room = FRAME[1] - _TOP - _BOTTOM
-    if most > MAX_BLOCKS:
-        bottom, top = (round(room * number / most) for number in (start, end))
+    if largest_heap > MAX_BLOCKS:
+        bottom, top = (round(room * number / largest_heap) for number in (start, end))
         yield bottom, top - bottom
         return
     for pitch in range(_MAX_HEIGHT, 0, -1):  # the height of a block with the space above it
         gap = max(2, pitch // 4)  # between groups of five blocks
-        if pitch * most + gap * ((most - 1) // 5) <= room:
+        if pitch * largest_heap + gap * ((largest_heap - 1) // 5) <= room:
             break
     for number in range(start, end):
         yield pitch * number + gap * (number // 5), pitch - max(1, pitch // 8)

@@ -30,17 +30,18 @@ _PALEST = 0.25  # the opacity of a block if the probability of a winning move is
 
 
 class _Layout(NamedTuple):
-    """The places of the blocks in the map of positions: columns of blocks, with several blocks in each row.
+    """The places and sizes of the blocks in the map of positions.
 
-    There is a column for each number of objects left. The blocks stand on the line y = 0, with the header above
-    them, and the axis and the legend below the line. In SVG, y grows downwards, so the top of the picture has a
-    negative y. The unit of all lengths is that of the SVG file.
+    The blocks of all positions with the same number of objects left form a column. Its rows can have several
+    blocks side by side. All columns stand on the line y = 0, with the title of the picture above them, and the
+    axis and the legend below the line. In SVG, y grows downwards, so the top of the picture has a negative y. All
+    lengths are in units of the SVG file.
 
     Attributes:
-        columns: The number of objects left that each column stands for.
+        columns: The numbers of objects left, one for each column.
         column_width: The distance between two columns.
-        block_size: The distance between two blocks of a column.
-        blocks_per_row: The number of blocks side by side in a column.
+        block_size: The distance from a block to the next one in the same column.
+        blocks_per_row: The maximum number of blocks side by side in a column.
         top: The y of the top of the picture.
     """
 
@@ -138,9 +139,10 @@ def _labels(layout: _Layout) -> str:
 
 
 def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[float]) -> str:
-    """Returns the SVG text of a block for each winning position. Each column is filled from the bottom.
+    """Returns the SVG text of the blocks, one for each of the winning positions in ``positions``.
 
-    ``probabilities`` holds the probability of a winning move in each position.
+    The blocks of positions with the same number of objects form a column, which is filled from the bottom.
+    ``probabilities`` holds the player's probability of a winning move in each position.
     """
     n_drawn: Counter[int] = Counter()
     blocks = []

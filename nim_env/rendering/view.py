@@ -69,7 +69,7 @@ class View(NamedTuple):
 
     @property
     def goal(self) -> str:
-        """A text that explains who wins and, if the number is limited, how many blocks a move can take."""
+        """A text that explains who wins and, if the rules have a limit, how many blocks one move can take."""
         limit = "" if self.rules.max_take is None else f"At most {self.rules.max_take:,} in one move. "
         return f"{limit}The player who takes the last block {'loses' if self.rules.misere else 'wins'}."
 
@@ -95,13 +95,12 @@ def view_of(
     Args:
         rules: The rules of the game.
         heaps: The heap sizes.
-        to_play: The player to move, 0 or 1, or ``None`` if the agent plays against an opponent.
+        to_play: In self-play the player to move, 0 or 1. ``None`` if an agent plays against an opponent.
         is_over: Whether the game is over.
-        mover_won: Whether the agent has won or, if ``to_play`` is not ``None``, whether the player who moved last
-            has won.
-        last_positions: The heap sizes before the last move of the agent or, if ``to_play`` is not ``None``, before
-            the last move. If the opponent has replied, the heap sizes before the reply follow. A move that changed
-            no heap is left out of the view.
+        mover_won: Whether the mover has won. The mover is the agent or, in self-play, the player who moved last.
+        last_positions: The positions before the moves that the view shows, lists of heap sizes: first the position
+            before the mover's last move and then, if the opponent has replied, the position before the reply. A
+            move that changed no heap is left out of the view.
 
     Returns:
         The view.

@@ -140,7 +140,7 @@ class ModelPolicy(PolicyAttributes):
 
         The critic estimates the returns of this policy. The policy explores, so it draws from the softmax even if
         ``deterministic`` is True. Except in MaskablePPO, which trains with masks, it can choose illegal actions.
-        Illegal actions lose the game, so each of them contributes -1 to the value of a position.
+        Each of these loses the game, so it counts as a result of -1 in the values of the critic.
 
         To get it as a table, call ``policies.tabulate(rules, behavior_policy, illegal_action="lose")``. If a row
         of the table sums to less than 1, the missing probability is the probability of illegal actions.
@@ -175,9 +175,10 @@ class ModelPolicy(PolicyAttributes):
         return copied
 
     def _evaluate(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
-        """Encodes positions of shape ``(..., n_heaps)``, and returns ``function(network, observations)`` for them.
+        """Returns what a function computes from the model's network for some positions, as a float64 array.
 
-        The result is float64 with one row for each position.
+        The positions ``heaps``, shape ``(..., n_heaps)``, are encoded first. ``function(network, observations)``
+        returns a tensor with a row for each position.
         """
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))

@@ -88,11 +88,13 @@ class NimVecEnv(VecEnv):
     def _put_final_infos(
         self, listed: list[dict[str, Any]], infos: dict[str, Any], *, has_truncated: bool
     ) -> None:
-        """Replaces the info of each environment whose episode has just ended by the last info of that episode.
+        """Puts the last info of each episode that has just ended into ``listed``, for :meth:`step_wait`.
 
-        ``listed`` has the info of each environment and is changed in place. An info that is replaced belongs to
-        the episode that has just begun, and moves to ``reset_infos``, as in ``DummyVecEnv``. ``infos`` are those
-        of the vector environment.
+        ``listed`` is the list of infos that the step will return, one for each environment. Where an episode has
+        ended, it holds the first info of the next episode, since the environment has been reset. As in
+        ``DummyVecEnv``, this info moves to ``reset_infos``, and the last info of the ended episode takes its place
+        in the list. ``infos`` are the infos of the vector environment, which contain these last infos, and
+        ``has_truncated`` says whether any episode was truncated.
         """
         final = infos["final_info"]
         ended = infos["_final_info"].nonzero()[0]
@@ -109,9 +111,10 @@ class NimVecEnv(VecEnv):
             listed[env] = info
 
     def _mask_rows(self) -> list[NDArray[np.int8]]:
-        """Returns a list with the action mask of each environment, a read-only row.
+        """Returns a list with the action mask of each environment. The masks are read-only arrays.
 
-        On a small board, environments in the same state share the row, since looking it up is faster than slicing.
+        On a small board, environments in the same state get the same array, which is looked up in a table. This is
+        faster than splitting a new array of masks into its rows.
         """
         if self._shared_rows is None:
             return _read_only_rows(self.unwrapped_env.action_masks())
@@ -178,9 +181,9 @@ def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
 
 
 def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
-    """Turns the infos of a vector environment into a list with one dictionary for each environment in ``envs``.
+    """Turns the infos of a vector environment into a list of dictionaries, one for each environment.
 
-    ``masks`` are the action masks that the dictionaries get, in the same order.
+    ``envs`` selects the environments, by default all. ``masks`` holds the action mask for each dictionary.
     """
     listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
     for name in ("to_play", "opponent"):
