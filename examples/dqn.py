@@ -148,8 +148,9 @@ def main(args):
 
 
 if __name__ == "__main__":
+    options = " ".join(sys.argv[1:]).replace(",", " ")  # --heaps 3,4,5 as well as --heaps 3 4 5
     try:
-        main(tyro.cli(Args, description=__doc__))
+        main(tyro.cli(Args, args=options.split(), description=__doc__))
     except ValueError as error:  # a wrong value of an option
         sys.exit(f"dqn.py: {error}")
 elif CHECKPOINT.is_file():  # `python -m nim_env check` imports this file

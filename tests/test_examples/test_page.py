@@ -270,15 +270,13 @@ def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
     expect(page.locator("#key")).to_contain_text("Learner: ")
     page.locator("#games").press("End")
     expect(page.locator("#n-games")).to_have_text("20,000")
-    expect(page.locator("#levels [aria-pressed=true]")).to_have_text(
-        "Learnerplayed 100 games"
-    )  # in a running game
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner100 games")  # in a running game
     page.locator("#play-it").click()
     expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games")
     page.locator("#games").press("Home")
     page.locator("#games").press("PageUp")
     games = page.locator("#n-games").inner_text()  # before the first move it is the opponent at once
-    expect(page.locator("#levels [aria-pressed=true]")).to_have_text(f"Learnerplayed {games} games")
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text(f"Learner{games} games")
     expect(page.locator("#play-it")).to_be_hidden()
     go(page, "heaps=1&last=loses&panel=learn")  # no position can be won
     expect(page.locator("#n-mastery")).to_have_text("100%")
@@ -778,7 +776,7 @@ def test_the_map_plays_its_positions(visit):
     say, how = page.locator("#say"), page.locator("#how")
     for _ in range(2):
         expect(say).to_have_text("Which move wins?")
-        expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerplayed 1,000 games")
+        expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner1,000 games")
         assert f"from={'-'.join(map(str, heaps))}" in page.url
         assert heaps_of(page) == heaps
         page.reload()  # the link opens the same game
