@@ -138,9 +138,9 @@ def mistake_sentences(
 ) -> list[str]:
     """Describes a policy's mistakes, such as "at 0-0-2 it takes 2 from C; 1 from C wins".
 
-    A mistake is a losing move in a winning position. Only the ``n`` positions with the fewest objects are
-    described, each by one sentence. Heaps are called A, B, C and so on. If the policy does not always play the
-    mistake, the sentence says "may take" and names the losing move with the highest probability.
+    A mistake is a losing move in a winning position. There is one sentence for each position, for the ``n``
+    positions with the fewest objects. Heaps are called A, B, C and so on. If the policy does not always make the
+    mistake, the sentence says "may take". Of several losing moves, it names the most probable one.
 
     Args:
         rules: The game.

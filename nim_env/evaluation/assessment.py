@@ -35,7 +35,7 @@ class Assessment(NamedTuple):
     Attributes:
         mastery: How well the player plays. An illegal action loses the game.
         mistakes: The player's five mistakes with the fewest objects, in words.
-        diagnosis: What the player's values show about its training, or what its moves show if it has no values.
+        diagnosis: What the player's values show about its training, or its moves if it has no values.
     """
 
     mastery: Mastery
@@ -51,19 +51,18 @@ def assess(
     *,
     is_mask_required: bool,
 ) -> Assessment:
-    """Assesses a trained player, by its moves and, if it has values, by these.
+    """Assesses a trained player by its moves, and by its values if it has any.
 
     Args:
         rules: The game.
         policy: The player's moves.
         values: The player's values, in a form that :func:`diagnose` takes. ``None`` if it has none.
         facts: What is known about the training.
-        is_mask_required: If True, and if the player can play illegal actions, the diagnosis is that the action
-            mask is missing. The values are then not judged.
+        is_mask_required: If True, a player that can play illegal actions gets the diagnosis of a missing mask, and
+            its values are not judged.
 
     Returns:
-        The assessment. A player that makes no mistake is never told to train longer, even if its values have not
-        settled.
+        The assessment. A player without a mistake is never told to train longer.
     """
     found = mastery(rules, policy, illegal_action="lose")
     diagnosis = diagnose_moves(rules, policy)

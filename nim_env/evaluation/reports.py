@@ -88,8 +88,8 @@ class Report:
     def to_dict(self) -> dict[str, float | bool]:
         """Returns all metrics as one flat dictionary, for a row of a results table.
 
-        The numbers of :attr:`value_accuracy` are included, with names such as ``"value_accuracy_won"``. The groups
-        of positions in :attr:`groups` are left out.
+        The numbers of ``value_accuracy`` are included, with names such as ``"value_accuracy_won"``. The groups of
+        positions in ``groups`` are left out.
         """
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
@@ -253,8 +253,8 @@ class LearningCurve:
             policy: The policy.
 
         Returns:
-            The new items of :attr:`rows`, to which you can add columns. The list is empty if no evaluation is due.
-            If several have become due at once, the policy is evaluated once and each gets a row with the same
+            The new items of ``rows``, to which you can add columns. The list is empty if no evaluation is due. If
+            several have become due at once, the policy is evaluated once, and each gets a row with the same
             metrics.
         """
         planned = [episodes for episodes in self._due if episodes <= step]

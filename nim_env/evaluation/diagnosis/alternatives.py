@@ -94,7 +94,7 @@ def _other_initials(learner: Learner) -> list[float]:
 
 
 def _has_no_bug(other: Learner) -> bool:
-    """Returns whether the values satisfy Bellman's equation and show no symptom of a bug.
+    """Returns whether a learner's values satisfy Bellman's equation and show no symptom of a bug.
 
     ``other`` is the learner under other assumptions than the first ones.
     """

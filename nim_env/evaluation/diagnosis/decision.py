@@ -178,9 +178,9 @@ def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _reward_size(inputs: Inputs) -> float:
-    """Infers the size of the rewards, which is the same for a win and a loss, from the values of last moves.
+    """Infers the size of the rewards, taken to be the same for a win and a loss, from the values of last moves.
 
-    A last move ends the game, so its target is its reward and its value is learned first. The result is 1 unless
+    A last move ends the game, so its target is its reward, and its value is learned first. The result is 1 unless
     these values agree on another size. Values that still equal the initial value do not count.
     """
     last = np.abs(inputs.last_moves[inputs.last_moves != (inputs.initial or 0)])
@@ -231,8 +231,8 @@ def _only_sorted(learner: Learner) -> Diagnosis | None:
 def _settled(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis that the values satisfy Bellman's equation, or ``None`` if they do not.
 
-    The verdict adds two hints if they apply. The rewards may have another size than 1. In self-play, the values
-    may be right only for moves drawn at random.
+    The verdict also says if the rewards have another size than 1. In self-play it says so if the values are right
+    only against replies drawn at random, because the learner explored all the time.
     """
     if not evidence.satisfies_bellman(learner):
         return None

@@ -37,9 +37,8 @@ class Equation(NamedTuple):
         last_mover: The reward of the player who takes the last object.
         other_player: The reward of the other player.
         bootstrap: How the values of the next position become one number, the future return.
-        sign: The factor of this number. It is 1 in Bellman's equation, -1 if a bug changes the sign, and 0 if a
-            bug leaves the future out. A learner that looks at the other player's values has another minus sign,
-            which is not part of this factor.
+        sign: The factor of this number: 1 in Bellman's equation, -1 if a bug changes the sign, 0 if a bug leaves
+            the future out. The minus sign of minimax-Q comes in addition.
     """
 
     last_mover: float

@@ -16,8 +16,7 @@ from nim_env.evaluation.diagnosis.learner import Bug, Learner, Target
 def distance(learner: Learner, targets: list[Target]) -> Floats:
     """Returns the distance of each action value from the nearest of its targets, float64 of shape ``(n_pairs,)``.
 
-    A target can be the mean of random samples. A correct value then still moves about its target, and the usual
-    size of this movement is subtracted from its distance. The result is never below 0.
+    The part of it that random replies can explain is subtracted. The result is never below 0.
     """
     distances = [np.abs(learner.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
     return np.min(distances, axis=0).clip(0)
@@ -59,8 +58,7 @@ def fraction_explained(learner: Learner, targets: list[Target], among: Bools | N
         learner: The learner.
         targets: The targets to try for each value. In self-play, for example, Bellman's equation has two.
         among: Which values count, bool of shape ``(n_pairs,)``. ``None`` for the values that differ from the
-            initial value. If a value and its target are both near 0, the value never counts, since it may simply
-            not have moved.
+            initial value. A value never counts if it and its target are near 0: it may just not have moved.
 
     Returns:
         The fraction, from 0 to 1. It is 0 if no value counts.
@@ -122,7 +120,7 @@ def _are_best_moves_off(learner: Learner) -> Bools:
 
 
 def nearest_bug(learner: Learner, bugs: list[Bug]) -> Diagnosis | None:
-    """Returns the diagnosis of the bug whose targets are nearest to the values, of the bugs in ``bugs``.
+    """Returns the diagnosis of the bug whose targets are nearest to the values, out of a list of bugs.
 
     If other bugs are almost as near, the diagnosis names them too. ``None`` if ``bugs`` is empty.
     """
@@ -184,9 +182,9 @@ def is_proven(learner: Learner, bug: Bug) -> bool:
 def _only_the_bug_can(learner: Learner, n_for: int, n_against: int) -> bool:
     """Returns whether enough values are possible with a bug only, and hardly any with Bellman's equation only.
 
-    Usually three values are enough. More are needed if two things come together: the initial value does not lie
-    between the two rewards, so that it is one end of the range of possible values, and the opponent draws its
-    replies at random, so that this range is only approximate.
+    Three values are enough if the initial value lies between the two rewards. If it does not, it is one end of the
+    range of possible values. Against an opponent that draws its replies at random, this range is only approximate,
+    and more values are needed.
 
     Args:
         learner: The learner.

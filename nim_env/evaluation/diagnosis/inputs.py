@@ -23,9 +23,8 @@ Indices = NDArray[np.intp]
 class Pairs:
     """All pairs of a position and an action that is legal there, as arrays.
 
-    Positions have numbers here, which differ from their indices. Number 0 is the empty position, and positions
-    with more objects have higher numbers. In a large game, only the 50,000 positions with the fewest objects have
-    numbers. The pairs are sorted by the number of their position.
+    The arrays have their own numbers for positions, sorted by the number of objects: 0 is the empty position. In a
+    large game, only the 50,000 positions with the fewest objects are included. Pairs are sorted by position.
 
     Attributes:
         rules: The game.
@@ -209,8 +208,7 @@ class Inputs:
     def last_moves(self) -> Floats:
         """The values of the moves that take the last object, a one-dimensional float64 array.
 
-        If the table has values of positions instead of moves, these are the values of the positions with one
-        object.
+        If the table has values of positions, these are the values of the positions with one object.
         """
         if self.has_action_values:
             return self.table[self.pairs.legal][self.pairs.is_last]

@@ -1,8 +1,7 @@
 """A learner under some assumptions: its values, the moves of both players, and the targets of its values.
 
-A target is the number toward which the updates of a learner move a value. It follows from an equation: Bellman's,
-or the equation of a known bug. All values, rewards and targets are divided by the larger reward, so no return is
-larger than 1.
+An update moves a value toward a target. This follows from an equation: Bellman's, or that of a known bug. All
+values, rewards and targets are divided by the larger reward, so no return is larger than 1.
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 class Target(NamedTuple):
     """The targets of all action values according to one equation: four arrays of shape ``(n_pairs,)``.
 
-    A learner moves a value toward samples, such as a reward or a value of a later position. Samples can differ,
-    since replies can be random. Each array has an entry for each pair of a position and an action that is legal
-    there.
+    The pairs are those of a position and a legal action. Updates move a value toward random samples.
 
     Attributes:
-        mean: The mean of the samples, toward which the value moves.
+        mean: The mean of the samples, to which the value converges.
         deviation: The standard deviation of the samples. It is 0 if all samples are equal.
         low: The smallest value that a learner with this equation can have during its training.
         high: The largest value that a learner with this equation can have during its training.
@@ -39,9 +36,7 @@ class Target(NamedTuple):
 
 
 class Bug(NamedTuple):
-    """A known bug, and the targets of a learner that has it.
-
-    A bug is listed several times if it has several equations, or several targets for one equation.
+    """A known bug, with one target of a learner that has it.
 
     Attributes:
         name: The name of the bug, one of ``findings.KNOWN_BUGS``.
@@ -98,9 +93,8 @@ class Learner:
     def _table(self) -> Floats:
         """The values of all actions, including illegal ones, float64 of shape ``(n_positions, n_actions)``.
 
-        A table that was made from a dictionary has a 0 for each missing entry. If there seem to be such zeros,
-        they are replaced by the initial value. If the user passed values of positions, the values of actions are
-        computed from them.
+        A table that was made from a dictionary has a 0 for each missing entry. Such zeros are replaced by the
+        initial value. If the user passed values of positions, the values of actions are computed from them.
         """
         pairs, inputs, assumptions = self.pairs, self.inputs, self.assumptions
         if inputs.has_action_values:
@@ -150,9 +144,9 @@ class Learner:
     def must_be_trained(self) -> Bools:
         """Whether each value is taken to have been updated, bool of shape ``(n_pairs,)``.
 
-        A value that differs from the initial value has been updated. An update can also leave a value equal to the
-        initial value. This is assumed if another value of the same position differs from it, and if all values of
-        the next position do: the learner knows both positions, so it has made the move between them.
+        A value has been updated if it differs from the initial value. It can also have been updated and be the
+        same. This is assumed if another value of its position differs and all values of the next position do: the
+        learner knows both positions, so it has made the move between them.
         """
         is_complete = self._n_trained == self.pairs.n_legal
         # after a last move: no such value differs, so the reward of last moves may be the initial value
@@ -177,20 +171,17 @@ class Learner:
 
     @property
     def _is_visited(self) -> Bools:
-        """Whether the training has updated some value of each pair's position, bool of shape ``(n_pairs,)``.
-
-        A position was updated if one of its values differs from the initial value.
-        """
+        """Whether each pair's position has a value that differs from the initial value, shape ``(n_pairs,)``."""
         return (self._n_trained > 0)[self.pairs.position]
 
     # The moves of both players
 
     @cached_property
     def exploration(self) -> float:
-        """The probability ε of a random move, if the learner plays ε-greedily. It is inferred from the values.
+        """The probability ε of a random move if the learner plays ε-greedily, inferred from its values.
 
-        Of several numbers, it is the one with which the values are closest to their targets. It is 0 if the user
-        passed the learner's policy, since it is not needed then.
+        It is the ε, out of a list, with which the values are closest to their targets. It is 0 if the user passed
+        the learner's policy, since it is not needed then.
         """
         return 0.0 if self.inputs.behavior is not None else min(EXPLORATIONS, key=self._misfit)
 
@@ -208,10 +199,9 @@ class Learner:
     def _misfit(self, epsilon: float) -> float:
         """Returns how far the values lie from their targets in total, if the learner plays ε-greedily.
 
-        The targets depend on the learner's own moves in two ways. In self-play they are means over the replies of
-        the other player, who is the learner itself. If the learner is on-policy, they also use its mean values
-        instead of the maximum. The targets are those of a learner that bootstraps from its own next turn. Values
-        that still equal the initial value are left out.
+        In self-play the targets depend on ε, since the other player's replies are ε-greedy too. On-policy targets
+        also depend on it through the learner's next move. The targets are computed from one turn of the learner to
+        its next. Values that still equal the initial value are left out.
         """
         own_moves = self._epsilon_greedy(epsilon)
         replies = own_moves if self.inputs.opponent is None else self.inputs.opponent
@@ -244,10 +234,9 @@ class Learner:
 
     @cached_property
     def bugs(self) -> list[Bug]:
-        """The known bugs, each with the target of a learner that has it.
+        """The known bugs. A bug with several targets is listed several times, once for each of them.
 
-        A bug with several targets is listed once for each of them. A bug that changes nothing for this learner is
-        left out, such as a dropped reward if the reward is 0.
+        A bug that changes nothing for this learner is left out, such as a dropped reward if the reward is 0.
         """
         equations = buggy_equations(self.bellman, self.initial)
         return [
@@ -270,8 +259,6 @@ class Learner:
     def _by_move(self, equation: Equation) -> Target:
         """Returns the target of a learner that bootstraps from the other player's values, as in minimax-Q.
 
-        These are the values of the position after the learner's move, in which the other player is to move.
-
         In every game the returns of the two players add up to the reward of a win plus the reward of a loss. So a
         player's future return is this sum minus the other player's future return.
         """
@@ -285,10 +272,7 @@ class Learner:
         return self._with_range_of_training(target, equation, future(self._first_bootstrap(equation.bootstrap)))
 
     def _by_turn(self, equation: Equation) -> Target:
-        """Returns the target of a learner that bootstraps from its own values at its next turn, as in Q-learning.
-
-        The target is a mean over the replies of the other player, which come before this turn.
-        """
+        """Returns the target of a learner that bootstraps from its own values after a reply, as in Q-learning."""
         pairs = self.pairs
         replies = self.own_moves if self.inputs.opponent is None else self.inputs.opponent
         factor = self.inputs.discount * equation.sign
@@ -304,15 +288,14 @@ class Learner:
         """Finds the smallest and the largest sample that a learner can get from the possible replies.
 
         In self-play every reply is possible, since the learner can have played it at some time. The initial value
-        is included as well.
+        counts as a sample too.
 
         Args:
-            replies: The probability of each reply, shape ``(n_pairs,)``. Against an opponent, only the replies
-                with a positive probability are possible.
+            replies: The probability of each reply, shape ``(n_pairs,)``. Those of 0 count in self-play only.
             samples: The sample toward which the learner's value moves after each reply, shape ``(n_pairs,)``.
 
         Returns:
-            The smallest and the largest sample for each position in which a reply is made, both float64 of shape
+            The smallest and the largest sample by position before the reply, both float64 of shape
             ``(n_positions,)``.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.initial)
@@ -345,9 +328,8 @@ class Learner:
     def _with_range_of_training(self, target: Target, equation: Equation, first_target: float) -> Target:
         """Widens the range of a target to all values that a learner can have during its training.
 
-        Every value starts at the initial value. At first the values of the next positions are initial values too.
-        So all moves that do not end the game have the same first target, which is computed from initial values
-        only. There are two cases:
+        Every value starts at the initial value. So at first, all moves that do not end the game have the same
+        target, which is computed from initial values only. There are two cases:
 
         - If the first target equals the initial value, or if the equation has no future, the range is only widened
           to include the initial value.

@@ -19,11 +19,10 @@ from nim_env.evaluation.diagnosis.learner import Learner
 
 
 def first_symptom(learner: Learner) -> Diagnosis | None:
-    """Runs the tests and returns the diagnosis of the first one that finds its symptom, or ``None`` if none does.
+    """Runs the tests and returns the diagnosis of the first one that finds its symptom, or ``None``.
 
-    Some tests find things that need not be a bug, such as another discount, which the user may have meant. Their
-    diagnosis is undecided. For a network only two tests are run: the others compare values with the initial value,
-    but the values of a network start anywhere.
+    A symptom need not be a bug: the user may have meant to train with another discount, for example. The diagnosis
+    is then undecided. For a network only two tests are run, since the others compare values with an initial value.
     """
     tests = [
         _out_of_range,
