@@ -128,8 +128,8 @@ def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosi
 def _bugs_that_rewards_explain(other: Learner) -> set[str]:
     """Returns the names of the bugs that a correct learner seems to have if it is judged with wrong rewards.
 
-    ``other`` is the learner with the rewards that are right. If one of them is 0, the bug seems to be a dropped
-    reward. If they are large, the values seem to be out of range.
+    ``other`` is the learner with the right rewards. If one of these is 0, a reward seems to be dropped. If they
+    are larger than assumed, values seem to be out of range.
     """
     if 0 in (other.scaled.win, other.scaled.loss):
         return {findings.LAST_MOVER_DROPPED, findings.OTHER_PLAYER_DROPPED}

@@ -51,8 +51,8 @@ def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
     """Returns the equation of each known bug, made from Bellman's equation by changing one part.
 
     Two kinds of bug have two equations each. If a reward is dropped, the learner learns 0 instead, or it makes no
-    update and the value stays at the initial value. If the learner gets the opponent's reward, it gets the loser's
-    reward for a win and the winner's for a loss, or each reward with the sign changed.
+    update and the value stays at the initial value. If the learner gets the opponent's reward, a win and a loss
+    are swapped, or the sign of each reward is changed.
 
     Args:
         bellman: Bellman's equation for the learner.

@@ -79,12 +79,12 @@ class Learner:
 
     @property
     def is_initial_known(self) -> bool:
-        """Whether all values started at the same known number. False for a network."""
+        """Whether all values are known to have started at the same number. False for a network."""
         return self.scaled.initial is not None
 
     @property
     def initial(self) -> float:
-        """The initial value of all actions, divided by the larger reward. It is 0 for a network."""
+        """The initial value of all actions, divided by the larger reward. It is 0 if it is not known."""
         return self.scaled.initial or 0.0
 
     # The values, and which of them have been updated
@@ -136,7 +136,7 @@ class Learner:
     def is_trained(self) -> Bools:
         """Whether each value differs from the initial value, bool of shape ``(n_pairs,)``.
 
-        All entries are True for a network, which has no single initial value.
+        All entries are True if the initial value is not known, as for a network.
         """
         return self.values != self.scaled.initial
 
@@ -157,9 +157,9 @@ class Learner:
     def may_be_trained(self) -> Bools:
         """Whether each value can have been updated, bool of shape ``(n_pairs,)``.
 
-        A value that differs from the initial value has been updated. If the initial value equals a reward, a value
-        can also be unchanged because it has learned this reward. In this case all values of a position can have
-        been updated if one of them differs from the initial value.
+        A value has been updated if it differs from the initial value. If the initial value equals a reward, an
+        update toward this reward changes nothing. In this case all values of a position may have been updated if
+        one of them has.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)
@@ -214,7 +214,7 @@ class Learner:
         """Returns the mean value of each position under a policy, float64 of shape ``(n_positions,)``.
 
         ``policy`` has the probability of each pair's action, shape ``(n_pairs,)``. If the probabilities in a
-        position add up to less than 1, the rest is the probability of an illegal action, which is worth a loss.
+        position add up to less than 1, the rest is the probability of an illegal action, which counts as a loss.
         """
         means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
         means[0] = 0
