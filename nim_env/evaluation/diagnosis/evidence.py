@@ -215,12 +215,12 @@ def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
 
 
 def _avoids_bellman(learner: Learner, bug: Target) -> bool:
-    """Returns whether hardly any value has moved in a direction in which only Bellman's equation moves it.
+    """Returns whether the values have not gone where Bellman's equation, but not the bug, would have moved them.
 
     A value counts if Bellman's equation would have moved it far, in a direction in which the bug never moves it.
-    If such values have not moved there, this may be chance, since the training may have been short. So there must
-    be too many of them for chance. The probability that one value has not moved by chance is estimated from the
-    other values that Bellman's equation would have moved far.
+    Hardly any of these values may have moved in this direction. This can also happen by chance if the training was
+    short, so there must be too many such values for chance. The probability that one value has not moved by chance
+    is estimated from the other values that Bellman's equation would have moved far.
     """
     initial, to_bellman = learner.initial, _from_initial(learner, learner.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING

@@ -236,7 +236,7 @@ def _other_discount(learner: Learner) -> Diagnosis | None:
 def _have_last_moves_arrived(learner: Learner) -> bool:
     """Returns whether nearly all values of last moves, which end the game, have reached their reward.
 
-    Values that still equal the initial value do not count. The answer is no if there is no other value.
+    Values that still equal the initial value do not count. The answer is no if no other value is left.
     """
     last = learner.values[learner.is_trained & learner.pairs.is_last]
     n_arrived = _are_same(last, learner.bellman.last_mover).sum()
