@@ -8,14 +8,15 @@
 - ``diagnosis``: what the values or the moves of a learner show about its training.
 - ``assessment``: the mastery and the diagnosis of one player, for ``check`` and :mod:`nim_env.testing`.
 
-Every exact function raises ValueError if the game has too many positions, if a policy is unknown or was made for
-another game, or if a policy returns anything but a legal action or a distribution over legal actions. A
-policy is queried twice on each position, unless it is known to give the same answer each time. Two different
-answers are an error: a policy that draws its moves has to return their probabilities.
+An exact function raises ValueError if the game has too many positions, if a policy is unknown or was made for
+another game, or if a policy returns anything but a legal action or a distribution over legal actions. It queries a
+policy twice on each position and raises ValueError if the two answers differ: a policy that draws its moves has to
+return their probabilities. A policy whose answers are known to be fixed is queried once.
 
-The functions take ``illegal_action``. With ``"lose"`` a policy can also play illegal actions: their probability,
-and any probability that is missing from a sum of 1, loses the game at once. With ``"raise"`` they are an error.
-``None`` leaves the choice to a :class:`nim_env.policies.Player`, and means ``"raise"`` for all other policies.
+The argument ``illegal_action`` says what happens if a policy can play an illegal action. With ``"raise"`` this is
+an error. With ``"lose"`` an illegal action loses the game at once, and any probability that is missing from a sum
+of 1 counts as an illegal action. The default ``None`` means ``"raise"``, except for a
+:class:`nim_env.policies.Player`, which has a setting of its own.
 
 The package imports the game, the solver and the policies. The command ``python -m nim_env check``,
 :mod:`nim_env.testing`, the map of positions and the modules for other libraries import it; the environments do

@@ -1,6 +1,7 @@
-"""How accurately a player moves and judges positions: its mastery, its mistakes, and the accuracy of its values.
+"""How accurate a player's moves and values are, compared with perfect play in all positions of a game.
 
-A sweep over all positions compares the player with :mod:`nim_env.theory`.
+:func:`mastery` judges the moves, :func:`mistake_sentences` describes mistakes, and :func:`value_accuracy` judges
+the values. Perfect play comes from :mod:`nim_env.theory`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
     """Finds how likely a policy is to play a winning move in each of n positions.
 
     Args:
-        moves: The probabilities of the policy's moves.
+        moves: The probabilities of the policy's moves in these positions.
         is_winning: Whether each action is a winning move, shape ``(n, n_actions)``.
 
     Returns:
@@ -87,7 +88,7 @@ def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any
 
 
 class MasterySweep:
-    """Computes the mastery of a policy from its moves in all positions, which are added batch by batch."""
+    """Computes the mastery of a policy in one pass over all positions. Other metrics can share this pass."""
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
@@ -135,10 +136,11 @@ class MasterySweep:
 def mistake_sentences(
     rules: NimRules, policy: PolicyLike, n: int = 5, *, illegal_action: IllegalAction | None = None
 ) -> list[str]:
-    """Describes the ``n`` mistakes with the fewest objects, such as "at 0-0-2 it takes 2 from C; 1 from C wins".
+    """Describes a policy's mistakes, such as "at 0-0-2 it takes 2 from C; 1 from C wins".
 
-    Heaps are called A, B, C and so on. If the policy draws its move, the sentence says "may take" and names the
-    most probable mistake.
+    A mistake is a losing move in a winning position. There is one sentence for each position, for the ``n``
+    positions with the fewest objects. Heaps are called A, B, C and so on. If the policy does not always make the
+    mistake, the sentence says "may take". Of several losing moves, it names the most probable one.
 
     Args:
         rules: The game.
@@ -147,7 +149,7 @@ def mistake_sentences(
         illegal_action: What an illegal action does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        A sentence for each mistake, without a full stop.
+        The sentences, without a full stop.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     names = [*(f"{count} from {heap_name(heap)}" for heap, count in rules.moves), "an illegal action"]
@@ -171,8 +173,8 @@ class ValueAccuracy:
     Attributes:
         won: The fraction of winning positions with a value above 0. It is 1.0 if there are none.
         lost: The fraction of losing positions with a value below 0. It is 1.0 if there are none.
-        overall: The fraction of all positions whose value has the right sign. A constant can have a high one: on
-            seven heaps 94 % of the positions are winning.
+        overall: The fraction of all positions whose value has the right sign. Compare it with the fraction of
+            winning positions, 94 % on seven heaps: a function that always returns 1 reaches it.
         error_won: The mean distance of the values of winning positions from 1. It is 0.0 if there are none.
         error_lost: The mean distance of the values of losing positions from -1. It is 0.0 if there are none.
         values: The value of each position by its index, float64 of shape ``(n_positions,)``. It is NaN in the

@@ -30,12 +30,12 @@ class TrainingFacts:
 
 
 class Assessment(NamedTuple):
-    """The result of :func:`assess`.
+    """What :func:`assess` found out about a trained player.
 
     Attributes:
-        mastery: How well the player plays. Illegal moves lose.
+        mastery: How well the player plays. An illegal action loses the game.
         mistakes: The player's five mistakes with the fewest objects, in words.
-        diagnosis: What the player's values show about its training. If it has no values, what its moves show.
+        diagnosis: What the player's values show about its training, or its moves if it has no values.
     """
 
     mastery: Mastery
@@ -51,18 +51,18 @@ def assess(
     *,
     is_mask_required: bool,
 ) -> Assessment:
-    """Assesses a trained player.
+    """Assesses a trained player by its moves, and by its values if it has any.
 
     Args:
         rules: The game.
         policy: The player's moves.
-        values: Its values, as :func:`diagnose` takes them. ``None`` if it has none.
-        facts: What is known about its training.
-        is_mask_required: If True, a player that can play illegal actions is diagnosed with a missing mask,
-            whatever its values show.
+        values: The player's values, in a form that :func:`diagnose` takes. ``None`` if it has none.
+        facts: What is known about the training.
+        is_mask_required: If True, a player that can play illegal actions gets the diagnosis of a missing mask, and
+            its values are not judged.
 
     Returns:
-        The assessment. Its verdict is never "train longer" if the player makes no mistake.
+        The assessment. A player without a mistake is never told to train longer.
     """
     found = mastery(rules, policy, illegal_action="lose")
     diagnosis = diagnose_moves(rules, policy)

@@ -1,4 +1,4 @@
-"""How much a best response gains against a policy, or against a pool."""
+"""How much a best response wins against one policy, or against a pool of policies."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from nim_env.solver import response_values
 
 
 def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> float:
-    """Returns how much a best response gains over perfect play against the policy, from 0 to 1.
+    """Returns how much a best response to the policy wins beyond the value of the game, from 0 to 1.
 
-    A win counts 1 and a loss -1. The result is the mean value of two best responses from the full heaps, one that
-    moves first and one that moves second. With perfect play the two values cancel, so the result is the NashConv
-    of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A unified
-    game-theoretic approach to multiagent reinforcement learning").
+    A win counts 1 and a loss -1. One best response moves first from the full heaps and another one moves second.
+    The result is the mean of their two expected returns. Nothing has to be subtracted from it: the value of the
+    game is 1 for one side and -1 for the other, so its mean over both sides is 0.
+
+    The result is NashConv divided by the number of players (Lanctot et al. 2017, "A unified game-theoretic
+    approach to multiagent reinforcement learning"), if the policy plays both sides. NashConv is the sum of what
+    each player can gain by changing to a best response.
 
     The exploitability is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a
-    probability below 1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions,
-    which :class:`Report` contains, also takes values in between. :func:`nim_env.solver.response_values` returns
-    the values of the best response in each position.
+    probability below 1e-16. For a deterministic policy it is either 0 or 1. :class:`Report` also contains the mean
+    exploitability over all starting positions, which can lie in between. :func:`nim_env.solver.response_values`
+    returns the values of the best response in each position.
     """
     values = response_values(rules, policy, illegal_action=illegal_action)
     return float(values.going_second[-1] + values.going_first[-1]) / 2  # the full heaps have the last index
@@ -40,11 +43,12 @@ def mixed_exploitability(
 ) -> float:
     """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
 
-    One member of the pool is drawn for each game and makes all its moves, but a best response does not see which
-    one. A best response has a *belief*: the probability of each member, given the moves so far (Åström 1965,
-    "Optimal control of Markov processes with incomplete state information"). In a winning position it wins
-    whatever its belief is, so the search covers beliefs in losing positions only. Beliefs that agree to 12
-    decimals are treated as one.
+    In a mixed strategy, one member of the pool is drawn for each game and makes all its moves. A best response
+    does not see which member it plays against. It has a *belief*: the probability of each member, given the moves
+    so far (Åström 1965, "Optimal control of Markov processes with incomplete state information").
+
+    The search covers beliefs in losing positions only, since a best response wins from every winning position,
+    whatever it believes. Beliefs that agree to 12 decimals are treated as one.
 
     Args:
         rules: The game.
@@ -52,8 +56,8 @@ def mixed_exploitability(
         illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The exploitability. It is also the win probability of a best response that takes the losing side. That side
-        moves first if the full heaps are a losing position, and otherwise second.
+        The exploitability. It equals the win probability of a best response on the side that loses under perfect
+        play: the side that moves first if the full heaps are a losing position, and otherwise second.
 
     Raises:
         ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
@@ -84,10 +88,10 @@ def mixed_exploitability(
 
 
 class _Moves(NamedTuple):
-    """M possible moves of the best response.
+    """All moves of the best response in one round of the search for the exploitability of a pool.
 
-    A belief is what the best response knows before it moves: the position, and the probability of each member of
-    the pool. Several moves can be possible in one belief.
+    The best response moves from beliefs. A belief is a position together with the probability of each member of
+    the pool. A belief with several legal moves has several entries. M is the number of all moves together.
 
     Attributes:
         rows: The number of the belief in which each move is made, shape ``(M,)``.
@@ -99,19 +103,20 @@ class _Moves(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """One round of the search: the moves of the best response in all its beliefs, and the replies of the pool.
+    """One round of the search for the exploitability of a pool: moves and the replies to them.
 
-    A belief is what the best response knows before it moves: the position, and the probability of each member of
-    the pool. In all beliefs together, the best response has M possible moves. To these moves, the pool has R
-    replies that are winning moves. After all other replies, the best response wins.
+    The search lists every move that the best response can make in its beliefs (:class:`_Moves`), and every reply
+    of a member of the pool that is a winning move. M is the number of these moves, and R the number of these
+    replies. All other replies are losing moves. They are not listed, since the best response wins after each of
+    them.
 
     Attributes:
         n_beliefs: The number of beliefs before the moves.
         rows: The number of the belief in which each move is made, shape ``(M,)``.
         losing_reply: The probability that the pool replies to each move with a losing move, shape ``(M,)``.
-        moves: The number of the move, from 0 to M - 1, before each winning reply, shape ``(R,)``.
-        chances: The probability of each winning reply, given the move before it, shape ``(R,)``.
-        next_rows: The number of the belief after each winning reply, among the beliefs of the next round, shape
+        moves: The number of the move, from 0 to M - 1, that each listed reply answers, shape ``(R,)``.
+        chances: The probability of each listed reply, given the move that it answers, shape ``(R,)``.
+        next_rows: The number of the belief after each listed reply, among the beliefs of the next round, shape
             ``(R,)``.
     """
 
@@ -123,9 +128,9 @@ class _Round(NamedTuple):
     next_rows: NDArray[np.intp]
 
     def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Computes the win probability of the best response in each belief before its move.
+        """Computes how likely the best response is to win from each belief at the beginning of the round.
 
-        ``wins_after`` has its win probability in each belief of the next round, after the reply of the pool.
+        ``wins_after`` has the same probability for each belief at the beginning of the next round.
         """
         of_moves = self.losing_reply.copy()
         np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
@@ -135,11 +140,11 @@ class _Round(NamedTuple):
 
 
 class _BeliefSearch:
-    """Generates the moves of a best response to a pool of k policies, and the replies of the pool.
+    """Generates the rounds of the search for the exploitability of a pool.
 
     Args:
         rules: The game.
-        players: The k policies.
+        players: The members of the pool. Shapes call their number k.
     """
 
     def __init__(self, rules: NimRules, players: Sequence[Player]) -> None:
@@ -158,9 +163,9 @@ class _BeliefSearch:
         self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(self, positions: NDArray[np.intp]) -> _Moves:
-        """Returns all legal moves of the best response in B beliefs.
+        """Returns all legal moves of the best response from a number of beliefs.
 
-        ``positions`` has the index of the position of each belief, shape ``(B,)``.
+        Only the positions of the beliefs matter. ``positions`` has their indices, shape ``(n_beliefs,)``.
         """
         rows, actions = self._mask[positions].nonzero()
         return _Moves(rows, self._after(positions[rows], actions))
@@ -168,17 +173,17 @@ class _BeliefSearch:
     def play_round(
         self, moves: _Moves, beliefs: NDArray[np.float64]
     ) -> tuple[_Round, NDArray[np.intp], NDArray[np.float64]]:
-        """Lets the pool reply to moves of the best response.
+        """Finds the replies of the pool to all moves of one round, and the beliefs to which they lead.
 
         Args:
-            moves: The moves.
-            beliefs: The probability of each policy in the B beliefs in which the moves are made, float64 of shape
-                ``(B, k)``.
+            moves: The moves of the best response.
+            beliefs: The probability of each member of the pool in each belief before the moves, float64 of shape
+                ``(n_beliefs, k)``.
 
         Returns:
-            The round and the B' beliefs after it. The second item is the index of the position in each belief,
-            ``np.intp`` of shape ``(B',)``. The third is the probability of each policy in each belief, float64 of
-            shape ``(B', k)``. Equal beliefs in one position are joined.
+            The round, and the beliefs after it as two arrays: their positions by index, ``np.intp`` of shape
+            ``(n_after,)``, and the probabilities of the members, float64 of shape ``(n_after, k)``. Replies that
+            lead to equal beliefs in the same position share one.
         """
         losing_reply = (beliefs[moves.rows] * self._losing[moves.after]).sum(axis=1)
         replied, actions = self._is_possible[moves.after].nonzero()

@@ -154,7 +154,7 @@ def sample_winning_positions(rules: NimRules, n: int, generator: np.random.Gener
     Args:
         rules: The game.
         n: The number of positions, at least 1.
-        generator: The generator, which draws from all positions, 100,000 at a time.
+        generator: The random generator. It draws batches of 100,000 positions, of which the winning ones are kept.
 
     Returns:
         The positions, int64 of shape ``(n, n_heaps)``.
@@ -213,11 +213,10 @@ class SampledMastery:
     winning_probabilities: NDArray[np.float64] = field(repr=False)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Returns the Wilson score interval of expert mastery, as :meth:`MatchResult.interval` does.
+        """Returns a confidence interval of expert mastery: the Wilson score interval.
 
-        The interval has the stated confidence if the policy is deterministic. For a stochastic policy it is wider
-        than necessary: probabilities with mean p have a variance of at most p (1 - p), the variance of a win that
-        has the probability p.
+        The confidence is as stated if the policy is deterministic. For a stochastic policy the interval is wider
+        than necessary. It is made for numbers that are 0 or 1, and probabilities with the same mean vary less.
         """
         return _wilson_interval(self.expert, len(self.positions), confidence)
 
@@ -233,11 +232,12 @@ def sampled_mastery(
     """Estimates expert mastery (:class:`Mastery`) on a board of any size, from sampled winning positions.
 
     Positions are drawn with :func:`sample_winning_positions`, and their winning moves follow from
-    :mod:`nim_env.theory`. If a policy returns probabilities, the probability of a winning move counts. If it draws
-    its moves instead, it is queried once on each position, and the estimate and its interval are valid too.
+    :mod:`nim_env.theory`. The estimate is the mean probability of a winning move. If a policy draws its moves
+    instead of returning probabilities, it is asked for one move in each position, and the fraction of winning
+    moves is the estimate.
 
-    The estimate says nothing about exploitability, since a single mistake can lose every game, and its position
-    may not be in the sample.
+    The estimate says nothing about exploitability: a single mistake can lose every game, and its position may not
+    be in the sample.
 
     Args:
         rules: The game.

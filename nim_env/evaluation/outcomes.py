@@ -60,8 +60,8 @@ def win_probabilities(
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
     Returns:
-        The probabilities if ``policy`` moves next, and if ``opponent`` does. In the empty position the game is
-        over: the player to move has won in misère play and lost in normal play.
+        Two arrays of win probabilities of ``policy``: if it is to move in the position, and if ``opponent`` is. In
+        the empty position the game is over, and the player to move has won in misère play and lost in normal play.
     """
     players, own_chances = weighted_players(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = weighted_players(opponent, rules, illegal_action=illegal_action, name="opponent")
@@ -89,14 +89,15 @@ def payoff_matrix(
 ) -> NDArray[np.float64]:
     """Returns the exact expected return of each policy of ``rows`` against each policy of ``columns``.
 
-    This is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
-    game-theoretic analysis"). PSRO solves it for a meta-strategy (Lanctot et al. 2017). The policy of the row
-    moves first. Nim is a zero-sum game, so the payoffs of the second player are the negative of the matrix. Win
-    probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) / 2`` is the game in
-    which each player moves first with probability ½.
+    The policy of the row moves first. Nim is a zero-sum game, so the second player's returns are the negative of
+    the matrix. Win probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) /
+    2`` has the returns if each player moves first in half of the games.
 
-    The memory needed is 8 bytes per position for each ordered pair of policies that meet. The members of a pool
-    count individually.
+    The matrix is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
+    game-theoretic analysis"). The algorithm PSRO computes a meta-strategy from such a table (Lanctot et al. 2017).
+
+    The memory needed is 8 bytes per position for each ordered pair of policies that meet. Each member of a pool
+    counts as a policy here.
 
     Args:
         rules: The game.
@@ -126,16 +127,18 @@ def _strategies(
     illegal_action: IllegalAction | None,
     name: str,
 ) -> list[_Strategy]:
-    """Lists the players of each policy or pool, with their probabilities.
+    """Lists the players of each policy or pool, and the probability with which each of them plays a game.
 
     Args:
         rules: The game.
         policies: The policies and pools.
         illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
-        name: What error messages call the sequence of policies. They call its first item ``name[0]``.
+        name: The name of the argument ``policies`` in error messages, such as ``"rows"``. Its first item is then
+            called ``rows[0]``.
 
     Returns:
-        For each policy a single player with the probability 1. For each pool its members and their probabilities.
+        A strategy for each item of ``policies``. A policy has one player, with the probability 1. A pool has its
+        members and their probabilities.
     """
     return [
         weighted_players(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
@@ -148,12 +151,12 @@ def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strateg
 
     Args:
         rules: The game.
-        populations: Two lists of strategies: those that move first, and those that move second. A single list if
-            its strategies play each other. Each member of a pool counts as a player.
+        populations: Two lists of strategies: those that move first, and those that move second. If there is only
+            one list, its strategies play each other. Each member of a pool counts as a player of its own.
 
     Returns:
-        The expected returns of the first players from the full heaps. The array has a row for each player that
-        moves first and a column for each player that moves second.
+        The expected returns of the players that move first, from the full heaps. The array has a row for each
+        player that moves first and a column for each player that moves second.
     """
     players = [list(chain(*(members for members, _ in population))) for population in populations]
     batches = iter_positions(rules)
@@ -175,7 +178,9 @@ def _payoffs_from_start(rules: NimRules, populations: Sequence[Sequence[_Strateg
 
 
 def _weighted(strategies: Sequence[_Strategy], payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Averages the payoffs of the players of each strategy, weighted by their probabilities.
+    """Turns payoffs with a row for each player into payoffs with a row for each strategy.
+
+    The row of a pool is the mean of the rows of its members, weighted by their probabilities.
 
     Args:
         strategies: The strategies. Each has one or several players.

@@ -39,7 +39,8 @@ class PositionGroup:
         illegal_probability: The mean probability of an illegal action in the positions of the group.
         value_accuracy_won: The fraction of the winning positions with a value above 0. It is 1.0 if there are
             none, and ``None`` if the player has no values.
-        value_accuracy_lost: The fraction of the losing positions with a value below 0, likewise.
+        value_accuracy_lost: The fraction of the losing positions with a value below 0. It is 1.0 if there are
+            none, and ``None`` if the player has no values.
     """
 
     n_heaps: int
@@ -55,20 +56,22 @@ class PositionGroup:
 
 @dataclass(frozen=True)
 class Report:
-    """The exact evaluation of one player: a row of a results table.
+    """The exact evaluation of one player, made by :func:`report`.
+
+    Win probabilities are averaged over moving first and moving second.
 
     Attributes:
         expert: Expert mastery, from 0 to 1 (:class:`Mastery`).
         champion: Champion mastery (:class:`Mastery`).
         exploitability: Exploitability, from 0 to 1 (:func:`exploitability`).
         mean_exploitability: The mean exploitability over all starting positions except the empty one, from 0 to 1.
-        win_probability_random: The win probability against random play, averaged over moving first and second.
-        win_probability_take_3: The win probability against ``"take-3"``, likewise.
-        win_probability_expert: The win probability against ``"expert"``, likewise.
+        win_probability_random: The win probability against random play.
+        win_probability_take_3: The win probability against the policy ``"take-3"``.
+        win_probability_expert: The win probability against the policy ``"expert"``, which plays perfectly.
         illegal_probability: The mean probability of an illegal action over all positions except the empty one.
         value_accuracy: The accuracy of the player's values. ``None`` if they were not given.
-        groups: The metrics of groups of positions, in the order of their first two fields.
-            ``pandas.DataFrame(report.groups)`` makes a table of them.
+        groups: The same metrics for groups of positions, sorted by the number of nonempty heaps, with endgames
+            last for each number. ``pandas.DataFrame(report.groups)`` makes a table of them.
     """
 
     expert: float
@@ -83,7 +86,11 @@ class Report:
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """Returns the metrics by name, including those of ``value_accuracy``. The groups are left out."""
+        """Returns all metrics as one flat dictionary, for a row of a results table.
+
+        The numbers of ``value_accuracy`` are included, with names such as ``"value_accuracy_won"``. The groups of
+        positions in ``groups`` are left out.
+        """
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
             for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
@@ -91,7 +98,7 @@ class Report:
         return row
 
     def _repr_html_(self) -> str:
-        """Returns the metrics as an HTML table, which a notebook shows."""
+        """Returns the metrics as an HTML table. A notebook calls this method to show the report."""
         rows = []
         for name, value in self.to_dict().items():
             text = value if isinstance(value, bool) else format(value, ".6g")
@@ -108,7 +115,7 @@ def report(
 ) -> Report:
     """Evaluates one player by every exact metric, and its value function if it has one.
 
-    All metrics come from one sweep over all positions, which takes about 120 bytes for each position.
+    All metrics come from one sweep over all positions. It needs about 120 bytes of memory for each position.
 
     Args:
         rules: The game.
@@ -121,8 +128,8 @@ def report(
         The report.
 
     Raises:
-        ValueError: If the game has more than 10 million positions, or for any other reason for which an exact
-            metric raises it.
+        ValueError: If the game has more than 10 million positions, or if one of the exact metrics raises it, for
+            example because the policy returns an illegal action.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
@@ -157,10 +164,11 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
-    """Yields two groups of positions for each number of nonempty heaps: endgames and other positions.
+    """Yields the metrics of all positions by group: by the number of nonempty heaps, and endgames or not.
 
-    A group without positions is left out. The losing positions are those whose winning probability in ``mastery``
-    is NaN.
+    For each number of heaps, the other positions come before the endgames. A group without positions is left out.
+    ``mastery`` and ``accuracy`` hold the metrics of the individual positions. ``accuracy`` is ``None`` if the
+    player has no values.
     """
     board = Board(rules)
     n_nonempty = board.heap_sums(lambda sizes: sizes > 0)
@@ -185,31 +193,36 @@ def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy 
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """Returns the mean, or 1.0 if there are no numbers. The order of the numbers does not change it."""
+    """Returns the mean of numbers, or 1.0 if there are none.
+
+    The sum is rounded only once (``math.fsum``), so the result does not depend on the order of the numbers.
+    """
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 
 class LearningCurve:
-    """Evaluates an agent at growing intervals during training.
+    """Evaluates an agent from time to time during its training, more rarely as the training goes on.
 
-    Pass a curve to ``agents.train`` as the callback, or call :meth:`add` in a loop of your own. A curve is for one
-    training run. Its evaluations are planned at numbers of episodes that grow geometrically from ``first`` to
-    ``episodes``. These numbers are the same for every seed, so the curves of several seeds can be averaged. A
-    vector environment can end several episodes at once, so it can pass a planned number. The evaluation is then
-    made right after it.
+    Pass a curve to ``agents.train`` as the callback, or call :meth:`add` in your own training loop. Use a new
+    curve for each training run.
+
+    The evaluations are planned in advance, at numbers of episodes that grow geometrically from ``first`` to
+    ``episodes``. These numbers are the same for every seed, so the curves of several seeds can be averaged. If a
+    vector environment ends several episodes at once, the count of episodes can jump over a planned number. The
+    evaluation is then made right after the jump.
 
     Args:
         rules: The game.
-        episodes: The number of training episodes, or of whatever else the loop counts.
+        episodes: The number of training episodes. A loop of your own can count something else, such as updates.
         n_evals: The maximum number of evaluations. There are fewer if several are planned for the same episode.
         first: The number of episodes before the first evaluation.
 
     Attributes:
-        rows: A dictionary for each planned evaluation. ``pandas.DataFrame(curve.rows)`` makes a table of them. The
-            keys are ``episodes``, the planned number; ``ended``, the number of episodes that had ended; and the
-            metrics of :class:`Report` except the value accuracy. If ``agents.train`` calls the curve, there is
-            also ``mean_return``, the mean total reward of the later half of the episodes so far, including
-            exploration.
+        rows: A dictionary for each planned evaluation that has been made. ``pandas.DataFrame(curve.rows)`` makes a
+            table of them. The key ``episodes`` has the planned number of episodes, and ``ended`` the number at
+            which the agent was evaluated. The other keys are the metrics of :class:`Report`, without the value
+            accuracy. If ``agents.train`` calls the curve, there is also ``mean_return``, the mean total reward of
+            the later half of the episodes so far, including exploration.
     """
 
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
@@ -221,26 +234,28 @@ class LearningCurve:
         self._due = sorted(set(due.round().astype(int).tolist()))
 
     def __call__(self, agent: Any, history: Any) -> None:
-        """Evaluates the agent if an evaluation is due after the episodes in ``history.returns``.
+        """Evaluates the agent if an evaluation is due. This makes a curve a callback of ``agents.train``.
 
         Args:
-            agent: A policy on heap sizes.
-            history: The history of ``agents.train``.
+            agent: The agent, which is a policy.
+            history: The history of the training. The length of ``history.returns`` is the number of episodes so
+                far.
         """
         n = len(history.returns)
         for row in self.add(n, agent):
             row["mean_return"] = float(np.mean(history.returns[n // 2 :]))
 
     def add(self, step: int, policy: PolicyLike) -> list[dict[str, Any]]:
-        """Evaluates a policy if an evaluation is due after ``step`` episodes, or whatever else the loop counts.
+        """Evaluates a policy if an evaluation is due, for a training loop of your own.
 
         Args:
-            step: The number of episodes so far.
+            step: The number of episodes so far, or of whatever else the loop counts.
             policy: The policy.
 
         Returns:
-            The new rows, to which you can add columns. There are none if no evaluation is due. If several have
-            become due at once, they share one evaluation, and each has a row.
+            The new items of ``rows``, to which you can add columns. The list is empty if no evaluation is due. If
+            several have become due at once, the policy is evaluated once, and each gets a row with the same
+            metrics.
         """
         planned = [episodes for episodes in self._due if episodes <= step]
         if not planned:

@@ -1,7 +1,9 @@
-"""Whether a correct learner under other assumptions can have the values.
+"""Other assumptions about a learner, tried before the diagnosis reports a bug or the advice to train longer.
 
-The diagnosis first assumes rewards of one size, an initial value and Q-learning. The other assumptions are other
-rewards, another initial value, and on-policy targets.
+The diagnosis first assumes Q-learning, one initial value, and rewards of the same size for a win and a loss, such
+as 1 and -1. If these assumptions are wrong, a correct learner can look as if it had a bug. So this module tries
+other rewards, another initial value, and an on-policy learner. If a correct learner can have the values under one
+of these, the diagnosis is undecided and asks the user.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ def diagnosis_under_other_assumptions(
     """Returns an undecided diagnosis if a correct learner under other assumptions can have the values.
 
     Args:
-        learner: The learner under the assumptions that were tried before.
-        not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these are varied.
-        suspected: The diagnosis of a bug under those assumptions. ``None`` if no bug was found.
+        learner: The learner under the first assumptions.
+        not_passed: The arguments of :func:`diagnose` that the user did not pass. Only these assumptions change.
+        suspected: The diagnosis of a bug under the first assumptions. ``None`` if no bug was found.
 
     Returns:
-        The undecided diagnosis. It asks the user about the first assumption with which a correct learner can have
-        the values. ``None`` if there is no such assumption.
+        The undecided diagnosis. It asks the user whether the other assumption is right. If several assumptions are
+        possible, it asks about the first. ``None`` if none is possible.
     """
     for assumptions, question in _other_assumptions(learner, not_passed):
         other = Learner(learner.inputs, assumptions)
@@ -44,9 +46,10 @@ def diagnosis_under_other_assumptions(
 
 
 def _other_assumptions(learner: Learner, not_passed: set[str]) -> Iterator[tuple[Assumptions, str]]:
-    """Yields other assumptions that the values suggest, and sentences that ask the user to confirm them.
+    """Yields other assumptions to try, each with a text that asks the user whether it is right.
 
-    ``not_passed`` are the arguments of :func:`diagnose` that the user did not pass. Only these are varied.
+    Only one of the rewards, the initial value and the kind of targets changes at a time. An assumption that the
+    user passed to :func:`diagnose` stays: ``not_passed`` has the names of the arguments that may change.
     """
     first, reward_size = learner.assumptions, learner.assumptions.reward_size
     largest = reward_size * max(float(np.abs(learner.values).max()), 1.0)
@@ -71,11 +74,12 @@ def _other_assumptions(learner: Learner, not_passed: set[str]) -> Iterator[tuple
 
 
 def _other_initials(learner: Learner) -> list[float]:
-    """Returns numbers that may be the initial value instead of the assumed one.
+    """Returns numbers that may be the initial value, other than the assumed one.
 
-    The first numbers are values that look as if they were never updated. The last one is the reward of a win if
-    several values lie above the range of Bellman's equation and none below, and the reward of a loss if it is the
-    other way around.
+    Some are values that all moves of several positions share, as if they were never updated
+    (:attr:`Inputs.possible_initials`). The last one is the reward of a win, if several values are too high for a
+    correct learner and none is too low: they may have started high. If they are too low, it is the reward of a
+    loss.
     """
     initials, reward_size = learner.inputs.possible_initials, learner.assumptions.reward_size
     is_outside = evidence.impossible_values(learner, learner.targets)
@@ -90,24 +94,27 @@ def _other_initials(learner: Learner) -> list[float]:
 
 
 def _has_no_bug(other: Learner) -> bool:
-    """Returns whether the values satisfy Bellman's equation and show no symptom of a bug."""
+    """Returns whether a learner's values satisfy Bellman's equation and show no symptom of a bug.
+
+    ``other`` is the learner under other assumptions than the first ones.
+    """
     return evidence.satisfies_bellman(other) and first_symptom(other) is None
 
 
 def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosis | None:
-    """Returns an undecided diagnosis that names the suspected bug and another known bug.
+    """Returns an undecided diagnosis that names two bugs, one for each answer to ``question``.
 
-    Other rewards than the assumed ones can make a correct learner look as if it had one of a few bugs. If one of
-    these is suspected, and the values show another known bug under the other rewards, the learner has one of the
-    two.
+    A correct learner that is judged with wrong rewards seems to have one of a few bugs. If one of these bugs is
+    suspected, other rewards are tried. The values can then show a different known bug. In this case the learner
+    has the suspected bug if the first rewards are right, and the other bug if the other rewards are right.
 
     Args:
-        other: The learner under other assumptions than those under which the bug is suspected.
-        question: Sentences that ask the user whether these other assumptions are right.
-        suspected: The diagnosis of the suspected bug.
+        other: The learner under the other assumptions.
+        question: The text that asks the user whether the other assumptions are right.
+        suspected: The diagnosis of the suspected bug, under the first assumptions.
 
     Returns:
-        The diagnosis, or ``None`` if there is no other known bug.
+        The diagnosis, or ``None`` if the values do not show another known bug.
     """
     names = set(suspected.findings)
     if not names & _bugs_that_rewards_explain(other) or _has_no_bug(other):
@@ -121,7 +128,8 @@ def _either_bug(other: Learner, question: str, suspected: Diagnosis) -> Diagnosi
 def _bugs_that_rewards_explain(other: Learner) -> set[str]:
     """Returns the names of the bugs that a correct learner seems to have if it is judged with wrong rewards.
 
-    ``other`` is the learner with the right rewards.
+    ``other`` is the learner with the right rewards. If one of these is 0, a reward seems to be dropped. If they
+    are larger than assumed, values seem to be out of range.
     """
     if 0 in (other.scaled.win, other.scaled.loss):
         return {findings.LAST_MOVER_DROPPED, findings.OTHER_PLAYER_DROPPED}
@@ -129,15 +137,15 @@ def _bugs_that_rewards_explain(other: Learner) -> set[str]:
 
 
 def _can_be_correct(learner: Learner, other: Learner, suspected: set[str]) -> bool:
-    """Returns whether a correct learner under other assumptions can have the values.
+    """Returns whether a correct learner can have the values if other assumptions than the first ones are right.
 
     Args:
-        learner: The learner under the assumptions that were tried before.
+        learner: The learner under the first assumptions.
         other: The learner under the other assumptions.
-        suspected: The names of the bugs that are suspected under the assumptions that were tried before.
+        suspected: The names of the bugs that are suspected under the first assumptions. Empty if there are none.
 
     Returns:
-        Whether it can.
+        True if hardly any value is impossible under the other assumptions, and if they explain the suspected bugs.
     """
     # If the opponent draws its replies, ranges are approximate, so values of a correct learner can lie outside.
     is_random = other.inputs.has_random_opponent
@@ -156,11 +164,12 @@ def _can_be_correct(learner: Learner, other: Learner, suspected: set[str]) -> bo
 
 
 def _can_have_a_reward_of_0(other: Learner, suspected: set[str]) -> bool:
-    """Returns whether a reward of 0 can explain why a bug is suspected.
+    """Returns whether a bug may be suspected only because one of the rewards is 0, which was not assumed.
 
-    If the suspected bug is a dropped reward, the answer is yes, since a reward of 0 has the same effect. A reward
-    of 0 can also look like another known bug, such as a maximum that starts from 0. But then all returns have one
-    sign, so values of both signs rule it out. It does not explain other findings, such as values out of range.
+    A reward of 0 looks like a dropped reward, so the answer is yes if this bug is suspected. It can also look like
+    other known bugs, such as a maximum that starts from 0. For these the answer is yes unless there are values
+    above and below 0, since all returns have the same sign if one reward is 0. For other findings, such as values
+    out of range, the answer is no.
 
     Args:
         other: The learner with a reward of 0 for a win or for a loss.
@@ -176,11 +185,12 @@ def _can_have_a_reward_of_0(other: Learner, suspected: set[str]) -> bool:
 
 
 def _has_learned_a_last_move(other: Learner) -> bool:
-    """Returns whether the value of some last move, which ends the game, has left the assumed initial value.
+    """Returns whether some last move, which ends the game, has a value other than the initial value of ``other``.
 
-    Each game of self-play ends with a last move, so these values are learned first. If none of them has moved
-    while others have, the values did not start there. Against an opponent the answer is always yes, since the
-    learner may never have made a last move.
+    If not, this is the wrong initial value. In self-play each game ends with a last move, so the values of last
+    moves are learned first. Against an opponent the answer is always yes, since the learner may never have made a
+    last move. It is also yes if the reward of last moves equals the initial value, since updates do not change
+    their values then.
     """
     if not other.inputs.is_self_play or other.bellman.last_mover == other.initial:
         return True
@@ -189,18 +199,18 @@ def _has_learned_a_last_move(other: Learner) -> bool:
 
 
 def _can_be_on_policy(learner: Learner, other: Learner, suspected: set[str]) -> bool:
-    """Returns whether an on-policy learner can have the values for which a bug is suspected.
+    """Returns whether a bug may be suspected only because the learner is on-policy, which was not assumed.
 
-    An on-policy learner takes a mean over its own moves instead of the maximum. Only a bug that changes the
-    maximum looks like this. The answer is yes if the on-policy equation explains more of the values than the bug
-    does, and more than the maximum does.
+    The target of an on-policy learner has the mean over its own moves instead of the maximum. So only a bug in the
+    maximum can look like it. The answer is yes if the on-policy targets explain more of the values than the bug
+    does, and more than the targets of Q-learning do.
 
-    For an unknown bug, the answer is always yes. Such a bug is suspected because values lie outside their range or
-    stay off their targets. Both are judged by the maximum, but the moves of an on-policy learner change during
-    training, so it has other targets and no such range.
+    If the suspected bug is unknown, the answer is always yes. Such a bug is suspected if values are outside their
+    range, or if they are off their targets and no longer change. Neither rules out an on-policy learner: its moves
+    change during the training, and its targets change with them.
 
     Args:
-        learner: The learner with the maximum.
+        learner: The learner with the targets of Q-learning.
         other: The learner with on-policy targets.
         suspected: The names of the suspected bugs.
 

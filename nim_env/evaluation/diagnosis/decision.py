@@ -36,31 +36,31 @@ def diagnose(
         diagnosis = evaluation.diagnose(rules, table, opponent="random", discount=0.9)
         print(diagnosis.verdict)
 
-    Anything that you do not pass about the training is inferred from the values if possible. If a verdict depends
+    Pass what you know about the training. The rest is inferred from the values if possible. If a verdict depends
     on something that the values do not show, it says which argument to pass.
 
-    The values of a network can start anywhere, so no initial value helps to judge them. A network is recognized by
-    its entries for illegal actions, which are not all equal. Games of more than 50,000 positions are judged by the
-    positions with the fewest objects.
+    The values of a network are recognized by the entries for illegal actions, which are not all equal. They are
+    judged without an initial value, since they can start anywhere. In a game of more than 50,000 positions, only
+    the 50,000 with the fewest objects are judged.
 
     Args:
         rules: The game.
         q_values: The value of each action for the player to move, shape ``(n_positions, n_actions)``, with the row
             of a position at its index; or the value of each position for the player to move, shape
-            ``(n_positions,)``. If there is an opponent, the learner is the player to move in every position.
+            ``(n_positions,)``. If there is an opponent, the player to move is the learner, in every position.
         opponent: The policy that the player learned against. ``None`` if it played both sides, in self-play.
-        discount: The discount of the training, from 0 to 1. It applies to each move, or to each own turn if the
-            learner only sees its own turns.
-        earlier: The values of the same training at an earlier time, in one of the two shapes. A value shows
-            a bug if it was off its target at both times and has not moved, although another value of its position
-            has.
+        discount: The discount of the training, from 0 to 1. Some learners apply it once for each move, others once
+            for each of their own turns. Pass the number that the training used.
+        earlier: The values at an earlier time of the same training, in one of the two shapes. Values that are off
+            their targets at both times and have not changed in between show a bug, if another value of the same
+            position has changed.
         rewards: The rewards of a win and of a loss. ``None`` to infer them.
-        initial: The value of a pair of position and action that was never updated. ``None`` to infer it.
+        initial: The value that every action had before the training. ``None`` to infer it.
         on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo.
             False for Q-learning. ``None`` to infer it.
-        behavior_policy: The policy with which an on-policy learner made its moves in training: for a critic, the
-            actor to which its values belong. If you pass it, you need not pass ``on_policy``. ``None`` if it is
-            not known; ε-greedy play is then fitted to the values of an on-policy learner.
+        behavior_policy: The policy with which an on-policy learner made its moves in training. For a critic, this
+            is its actor. If you pass it, you need not pass ``on_policy``. ``None`` if it is not known. The
+            diagnosis of an on-policy learner then assumes ε-greedy play, with the ε that fits the values best.
 
     Returns:
         The diagnosis. Its ``findings`` are names from the table of findings in docs/api/nim_env.evaluation.md.
@@ -100,12 +100,12 @@ def diagnose(
 def _decide(learner: Learner, not_passed: set[str]) -> Diagnosis:
     """Decides whether a learner is correct, has a bug, or must train longer.
 
-    The steps are made in order, and the first that finds something ends the diagnosis.
+    It runs the tests in a fixed order. The first one that finds something ends the diagnosis.
 
     Args:
-        learner: The learner under the usual assumptions.
-        not_passed: The arguments of :func:`diagnose` that the user did not pass. Other assumptions about these are
-            tried if the values do not fit.
+        learner: The learner, with what the user passed, and with the first assumptions about everything else.
+        not_passed: The arguments of :func:`diagnose` that the user did not pass. If the values do not fit, other
+            assumptions about these are tried.
 
     Returns:
         The diagnosis.
@@ -125,9 +125,10 @@ def _decide(learner: Learner, not_passed: set[str]) -> Diagnosis:
 
 
 def _not_finite(rules: NimRules, table: Floats) -> Diagnosis | None:
-    """Looks for values of positions or of legal actions that are infinite or undefined.
+    """Returns the diagnosis that a value is infinite or undefined, or ``None`` if all values are finite.
 
-    Of several such values, the verdict describes one in a position with the fewest objects.
+    The values of illegal actions do not count. If several values are not finite, the verdict describes one in a
+    position with the fewest objects.
     """
     heaps = rules.all_positions()
     is_wrong = ~np.isfinite(table)
@@ -144,9 +145,10 @@ def _not_finite(rules: NimRules, table: Floats) -> Diagnosis | None:
 
 
 def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
-    """Looks for an initial value other than the assumed one in the entries for illegal actions.
+    """Returns the diagnosis that the table shows another initial value than the assumed one, or ``None``.
 
-    No update changes these entries, so they still hold the initial value. If they are 0, they show nothing.
+    No update changes the entries for illegal actions, so they still hold the initial value. Entries of 0 show
+    nothing, since a table can also hold a 0 because nothing was ever stored there.
     """
     found, assumed = inputs.initial, assumptions.initial
     if assumed is None or found is None or found in (0, assumed):
@@ -156,10 +158,11 @@ def _other_initial(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None:
-    """Looks for last moves, which end the game, whose values all lie far from their reward by the same number.
+    """Returns the diagnosis that the learner adds a future return to the reward of a last move, or ``None``.
 
-    Such a learner adds a future return to the last reward, although the game is over. All its values then have the
-    sign of this future. If they have both signs, the rewards themselves are large.
+    A last move ends the game, so there is no future return. The diagnosis is made if all values of last moves are
+    off their reward by the same large number. It is not made if the table has values of both signs: with this bug
+    all values would have the sign of the large number, so the rewards must be large instead.
     """
     if assumptions.initial is None:
         return None
@@ -175,10 +178,10 @@ def _future_at_end(inputs: Inputs, assumptions: Assumptions) -> Diagnosis | None
 
 
 def _reward_size(inputs: Inputs) -> float:
-    """Infers the size of the rewards from the values of last moves, which end the game and are learned first.
+    """Infers the size of the rewards, taken to be the same for a win and a loss, from the values of last moves.
 
-    The result is 1 if these values do not agree on another size. Values that still equal the initial value are
-    left out.
+    A last move ends the game, so its target is its reward, and its value is learned first. The result is 1 unless
+    these values agree on another size. Values that still equal the initial value do not count.
     """
     last = np.abs(inputs.last_moves[inputs.last_moves != (inputs.initial or 0)])
     if len(last) < thresholds.MIN_COUNT:
@@ -198,7 +201,7 @@ def _reward_size(inputs: Inputs) -> float:
 def _untrained(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis that all values still equal the initial value, or ``None`` if one differs.
 
-    The diagnosis names the known bugs that never move a value.
+    The diagnosis also names the known bugs with which no update changes a value.
     """
     if learner.is_trained.any():
         return None
@@ -208,9 +211,9 @@ def _untrained(learner: Learner) -> Diagnosis | None:
 
 
 def _only_sorted(learner: Learner) -> Diagnosis | None:
-    """Looks for a table with values only in the positions with sorted heaps, such as 1-1-3.
+    """Returns the diagnosis that only positions with sorted heaps, such as 1-1-3, have values, or ``None``.
 
-    Some programs sort the heaps, so they never use the rows of other positions.
+    A program that sorts the heaps before each look-up never uses the rows of other positions.
     """
     is_trained = learner.pairs.sums(learner.is_trained) > 0
     steps = np.diff(learner.pairs.positions, axis=1)
@@ -226,7 +229,11 @@ def _only_sorted(learner: Learner) -> Diagnosis | None:
 
 
 def _settled(learner: Learner) -> Diagnosis | None:
-    """Returns the diagnosis that the values satisfy Bellman's equation, or ``None`` if they do not."""
+    """Returns the diagnosis that the values satisfy Bellman's equation, or ``None`` if they do not.
+
+    The verdict also says if the rewards have another size than 1. In self-play it says so if the values are right
+    only against replies drawn at random, because the learner explored all the time.
+    """
     if not evidence.satisfies_bellman(learner):
         return None
     size = learner.assumptions.reward_size
@@ -243,8 +250,9 @@ def _settled(learner: Learner) -> Diagnosis | None:
 def _plays_perfectly(learner: Learner) -> Diagnosis | None:
     """Returns the diagnosis that every move is right, or ``None`` if one is wrong.
 
-    The player is assumed to make the move with the largest value, and the first of them if there are several. The
-    diagnosis is undecided if a bug is likely.
+    In each position the player is assumed to make the move with the largest value. If several moves have it, the
+    player is assumed to make the one with the lowest number. The diagnosis is undecided if a bug is likely
+    although the moves are right.
     """
     pairs = learner.pairs
     can_win = pairs.sums(pairs.wins)[pairs.position] > 0
@@ -260,9 +268,11 @@ def _plays_perfectly(learner: Learner) -> Diagnosis | None:
 
 
 def _train_longer(learner: Learner) -> Diagnosis:
-    """Returns the diagnosis that the learner should train longer, since its values have not reached their targets.
+    """Returns the diagnosis that the learner should train longer, since many values are still off their targets.
 
-    The verdict adds what the learner has not met yet, such as a win, and a bug if one is likely.
+    The verdict also says what the training seems to lack. Against an opponent, the learner may never have won, or
+    never have lost. The values of last moves may still be off their reward, although they are learned first. If a
+    bug is likely, the verdict names it as the other possible reason.
     """
     text = f"train longer: {_settled_in_words(learner)} so far"
     never = ""
@@ -276,7 +286,7 @@ def _train_longer(learner: Learner) -> Diagnosis:
 
 
 def _settled_in_words(learner: Learner) -> str:
-    """Says in words which fraction of the trained values lies near the targets of Bellman's equation."""
+    """Says for a verdict which fraction of the trained values is near the targets of Bellman's equation."""
     share = evidence.fraction_explained(learner, learner.targets)
     return f"{share:.0%} of the trained values have settled"
 

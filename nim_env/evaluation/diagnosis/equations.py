@@ -1,9 +1,8 @@
-"""What is assumed about a learner, and the equation that its values should then satisfy: Bellman's or a bug's.
+"""The equations that the values of a learner can satisfy, and the assumptions about the learner behind them.
 
-A learner moves each value toward a target that follows from its values of the next positions. Let s' be the
-position after action a in position s, m the reward of the player who takes the last object, o the reward of the
-other player, and γ the discount. For the last move of a game, Q(s, a) = m. For all other moves the equation
-depends on the learner:
+A correct learner satisfies Bellman's equation. A known bug changes one part of it. Let s' be the position after
+action a in position s, m the reward of the player who takes the last object, o the reward of the other player, and
+γ the discount. For the last move of a game, Q(s, a) = m. For all other moves the equation depends on the learner:
 
 - By move, a learner looks at the next move of the other player: Q(s, a) = -γ max Q(s', b) (Littman 1994, "Markov
   games as a framework for multi-agent reinforcement learning").
@@ -11,7 +10,7 @@ depends on the learner:
   ends the game, and γ max Q(s'', c) for all others (Watkins 1989; Sutton and Barto 2018, equation 6.8).
 - On-policy, it takes the mean over its own policy instead of the maximum (Sutton and Barto 2018, equation 6.9).
 
-All three are called Bellman's equation here. A bug changes one part of it.
+All three are called Bellman's equation here.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ Bootstrap = Literal["maximum", "maximum from 0", "maximum over all", "minimum", 
 
 
 class Equation(NamedTuple):
-    """Bellman's equation, or the equation of a bug.
+    """The parts of Bellman's equation that a bug can change.
 
     Attributes:
         last_mover: The reward of the player who takes the last object.
         other_player: The reward of the other player.
-        bootstrap: How the equation turns the values of the next position into one number.
-        sign: The factor by which this number is multiplied: 1 in Bellman's equation, -1 if a bug changes the sign,
-            0 if a bug leaves the number out. The minus sign of minimax-Q comes in addition.
+        bootstrap: How the values of the next position become one number, the future return.
+        sign: The factor of this number: 1 in Bellman's equation, -1 if a bug changes the sign, 0 if a bug leaves
+            the future out. The minus sign of minimax-Q comes in addition.
     """
 
     last_mover: float
@@ -49,11 +48,11 @@ class Equation(NamedTuple):
 
 
 def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
-    """Changes one part of Bellman's equation for each known bug.
+    """Returns the equation of each known bug, made from Bellman's equation by changing one part.
 
-    Some bugs have two equations. A learner that drops a reward learns 0 instead of it, or makes no update, so the
-    value stays at the initial value. A learner that gets the opponent's reward gets the other of the two rewards,
-    or its own reward with the sign changed.
+    Two kinds of bug have two equations each. If a reward is dropped, the learner learns 0 instead, or it makes no
+    update and the value stays at the initial value. If the learner gets the opponent's reward, a win and a loss
+    are swapped, or the sign of each reward is changed.
 
     Args:
         bellman: Bellman's equation for the learner.
@@ -80,7 +79,7 @@ def buggy_equations(bellman: Equation, initial: float) -> dict[Equation, str]:
 
 
 class Assumptions(NamedTuple):
-    """What the diagnosis assumes about a learner. The values alone do not show these things.
+    """What the diagnosis assumes about a learner, unless the user has passed it.
 
     Attributes:
         win: The reward of a win.
@@ -97,7 +96,7 @@ class Assumptions(NamedTuple):
 
     @property
     def reward_size(self) -> float:
-        """The larger of the absolute rewards of a win and of a loss."""
+        """The larger of the absolute values of the two rewards."""
         return max(abs(self.win), abs(self.loss))
 
     def bellman(self, rules: NimRules) -> Equation:

@@ -1,4 +1,4 @@
-"""How well the values of a learner agree with the targets of an equation, and which known bugs they prove."""
+"""Compares the values of a learner with the targets of an equation, and decides which known bugs they prove."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from nim_env.evaluation.diagnosis.learner import Bug, Learner, Target
 def distance(learner: Learner, targets: list[Target]) -> Floats:
     """Returns the distance of each action value from the nearest of its targets, float64 of shape ``(n_pairs,)``.
 
-    The part of the distance that noise in the samples can explain is subtracted. The result is never below 0.
+    The part of it that random replies can explain is subtracted. The result is never below 0.
     """
     distances = [np.abs(learner.values - target.mean) - thresholds.NOISE * target.deviation for target in targets]
     return np.min(distances, axis=0).clip(0)
 
 
 def distance_outside(learner: Learner, targets: list[Target]) -> Floats:
-    """Returns how far each action value lies outside the range of its target, float64 of shape ``(n_pairs,)``.
+    """Returns how far each action value lies outside its range, float64 of shape ``(n_pairs,)``.
 
-    The result is negative for a value inside the range. If there are several targets, the nearest range counts.
+    The range has all values that a learner with the target can have during its training. The result is negative
+    for a value inside the range. If there are several targets, the nearest of their ranges counts.
     """
     values = learner.values
     return np.min([np.maximum(target.low - values, values - target.high) for target in targets], axis=0)
@@ -34,17 +35,17 @@ def distance_outside(learner: Learner, targets: list[Target]) -> Floats:
 def impossible_values(learner: Learner, targets: list[Target]) -> Bools:
     """Returns which action values a learner with these targets cannot have, bool of shape ``(n_pairs,)``.
 
-    These are the values that lie clearly outside the ranges of all their targets. A value that still equals the
-    initial value is always possible.
+    These values are clearly outside the ranges in which a learner with one of the targets stays. A value that
+    still equals the initial value is always possible.
     """
     return learner.is_trained & (distance_outside(learner, targets) > thresholds.NEAR)
 
 
 def min_impossible_values(learner: Learner) -> float:
-    """Returns how many values that Bellman's equation cannot produce are needed to prove a bug.
+    """Returns the number of values that must be impossible for a correct learner before they prove a bug.
 
-    Three are enough, unless the opponent draws its replies. The ranges of targets are then only approximate, so
-    some values of a correct learner can lie outside.
+    The number is three, or more if the opponent draws its replies at random. In that case the ranges of possible
+    values are only approximate, so some values of a correct learner can lie outside.
     """
     n_by_chance = (1 - thresholds.MIN_EXPLAINED) * learner.may_be_trained.sum()
     return max(thresholds.MIN_COUNT, n_by_chance if learner.inputs.has_random_opponent else 0)
@@ -55,9 +56,9 @@ def fraction_explained(learner: Learner, targets: list[Target], among: Bools | N
 
     Args:
         learner: The learner.
-        targets: The targets, for example two in self-play.
-        among: Which values count, shape ``(n_pairs,)``. ``None`` for the values that differ from the initial
-            value. A value is always left out if both the value and its target are near 0.
+        targets: The targets to try for each value. In self-play, for example, Bellman's equation has two.
+        among: Which values count, bool of shape ``(n_pairs,)``. ``None`` for the values that differ from the
+            initial value. A value never counts if it and its target are near 0: it may just not have moved.
 
     Returns:
         The fraction, from 0 to 1. It is 0 if no value counts.
@@ -75,12 +76,12 @@ def most_are_nearer(learner: Learner, bug: Target, among: Bools, min_fraction: f
     Args:
         learner: The learner.
         bug: The target of the bug.
-        among: Which values count, shape ``(n_pairs,)``. A value is always left out if its two targets are close to
-            each other.
+        among: Which values count, bool of shape ``(n_pairs,)``. If the bug's target is close to a target of
+            Bellman's equation, the value never counts, since it could not tell them apart.
         min_fraction: The fraction of the values that must lie nearer to the bug's target.
 
     Returns:
-        Whether they do. False if too few values count.
+        Whether at least this fraction does. False if fewer than three values count.
     """
     is_apart = np.min([np.abs(target.mean - bug.mean) for target in learner.targets], axis=0) > thresholds.APART
     from_bellman = np.min([np.abs(target.mean - learner.values) for target in learner.targets], axis=0)
@@ -93,8 +94,8 @@ def most_are_nearer(learner: Learner, bug: Target, among: Bools, min_fraction: f
 def satisfies_bellman(learner: Learner) -> bool:
     """Returns whether the values satisfy Bellman's equation.
 
-    Most values must lie near their targets. Near the end of the game, no value of a best move may be off its
-    target. The values are not accepted if most of them lie nearer to the targets of a known bug.
+    Three conditions must hold. Most values lie near their targets. In positions with few objects, no value of a
+    best move is off its target. No known bug has targets that are nearer to most of the values.
     """
     is_at_end = learner.pairs.n_objects <= thresholds.ENDGAME_OBJECTS
     if (_are_best_moves_off(learner) & is_at_end).any():
@@ -107,9 +108,9 @@ def satisfies_bellman(learner: Learner) -> bool:
 
 
 def _are_best_moves_off(learner: Learner) -> Bools:
-    """Returns which values of best moves are off their targets, bool of shape ``(n_pairs,)``.
+    """Returns which values belong to best moves and are off their targets, bool of shape ``(n_pairs,)``.
 
-    Values that were never updated do not count.
+    A best move has the largest value in its position. Values that were never updated do not count.
     """
     is_off = distance(learner, learner.targets) > thresholds.APART
     return learner.is_greedy & learner.must_be_trained & is_off
@@ -119,9 +120,9 @@ def _are_best_moves_off(learner: Learner) -> Bools:
 
 
 def nearest_bug(learner: Learner, bugs: list[Bug]) -> Diagnosis | None:
-    """Returns the diagnosis of the bug whose targets are nearest to the values.
+    """Returns the diagnosis of the bug whose targets are nearest to the values, out of a list of bugs.
 
-    The diagnosis also names the bugs whose targets are almost as near. ``None`` if ``bugs`` is empty.
+    If other bugs are almost as near, the diagnosis names them too. ``None`` if ``bugs`` is empty.
     """
     if not bugs:
         return None
@@ -132,10 +133,11 @@ def nearest_bug(learner: Learner, bugs: list[Bug]) -> Diagnosis | None:
 
 
 def likely_bug(learner: Learner) -> Diagnosis | None:
-    """Returns the diagnosis of the nearest bug that is likely, or ``None`` if there is none.
+    """Returns the diagnosis of a likely bug, or ``None`` if no bug is likely. Likely is less than proven.
 
-    A bug is likely if it explains the values better than Bellman's equation does. It must explain most of the
-    values that differ from the initial value, or most of all values.
+    A bug is likely if it explains the values better than Bellman's equation does. It must also explain most of the
+    values that differ from the initial value, or most of all values. Of several likely bugs, the nearest is
+    chosen.
     """
     every = np.ones_like(learner.is_trained)
     most = thresholds.MAJORITY
@@ -156,12 +158,12 @@ def is_proven(learner: Learner, bug: Bug) -> bool:
 
     1. Several values are possible with the bug, but not with Bellman's equation.
     2. Nearly all values lie near the bug's targets, and nearer to these than to Bellman's targets.
-    3. Bellman's equation would have moved many values in a direction in which the bug moves none of them, and they
-       have not moved there. This proof is not used for a bug that takes the mean, since a mean can change its sign
-       during the training.
+    3. Bellman's equation would have moved many values in a direction in which the bug never moves them, and hardly
+       any of them has moved there. This proof is not used for a bug that takes the mean of the next values: the
+       mean can change its sign during the training, and the direction changes with it.
 
-    There is no proof if several values are possible with Bellman's equation, but not with the bug. A network must
-    have learned the values of last moves first, since all other values depend on them.
+    There is no proof if several values are possible with Bellman's equation, but not with the bug. For a network,
+    there is no proof before it has learned the values of last moves, since all other values depend on them.
     """
     if not learner.is_initial_known and not _has_learned_last_moves(learner, bug.equation):
         return False
@@ -180,14 +182,14 @@ def is_proven(learner: Learner, bug: Bug) -> bool:
 def _only_the_bug_can(learner: Learner, n_for: int, n_against: int) -> bool:
     """Returns whether enough values are possible with a bug only, and hardly any with Bellman's equation only.
 
-    Three values are enough if the initial value lies between the two rewards. If it does not, it is an end of the
-    range in which a value must stay. Against an opponent that draws its replies, ranges are only approximate, so
-    more values are needed then.
+    Three values are enough if the initial value lies between the two rewards. If it does not, it is one end of the
+    range of possible values. Against an opponent that draws its replies at random, this range is only approximate,
+    and more values are needed.
 
     Args:
         learner: The learner.
-        n_for: The number of values that are possible with the bug only.
-        n_against: The number of values that are possible with Bellman's equation only.
+        n_for: The number of values that are possible with the bug, but not with Bellman's equation.
+        n_against: The number of values that are possible with Bellman's equation, but not with the bug.
 
     Returns:
         Whether both conditions hold.
@@ -200,8 +202,8 @@ def _only_the_bug_can(learner: Learner, n_for: int, n_against: int) -> bool:
 def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
     """Returns whether nearly all values lie near a bug's target, and nearer to it than to Bellman's target.
 
-    If the initial value is not 0, a value may pass the bug's target while it moves to Bellman's target. Such a
-    value is no evidence of the bug.
+    If the bug's target lies between the initial value and Bellman's target, a correct value passes it on its way.
+    Such a value need not be nearer to the bug's target, unless the initial value is 0.
     """
     to_bug, to_bellman = _from_initial(learner, [bug]), _from_initial(learner, learner.targets)
     may_pass_bug = (to_bug * to_bellman >= 0) & (np.abs(to_bug) <= np.abs(to_bellman))
@@ -213,12 +215,12 @@ def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
 
 
 def _avoids_bellman(learner: Learner, bug: Target) -> bool:
-    """Returns whether the values have not moved where only Bellman's equation would have moved them.
+    """Returns whether the values have not gone where Bellman's equation, but not the bug, would have moved them.
 
-    The values that count are those that Bellman's equation moves far, in a direction in which the bug never moves
-    them. Hardly any of these may have moved in this direction, and there must be too many of them for chance. The
-    probability that such a value has not moved by chance is estimated from the other values that Bellman's
-    equation moves far.
+    A value counts if Bellman's equation would have moved it far, in a direction in which the bug never moves it.
+    Hardly any of these values may have moved in this direction. This can also happen by chance if the training was
+    short, so there must be too many such values for chance. The probability that one value has not moved by chance
+    is estimated from the other values that Bellman's equation would have moved far.
     """
     initial, to_bellman = learner.initial, _from_initial(learner, learner.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
@@ -235,7 +237,10 @@ def _avoids_bellman(learner: Learner, bug: Target) -> bool:
 
 
 def _from_initial(learner: Learner, targets: list[Target]) -> Floats:
-    """Returns each target minus the initial value, float64 of shape ``(n_targets, n_pairs)``."""
+    """Returns how far each target lies above the initial value, float64 of shape ``(n_targets, n_pairs)``.
+
+    It is negative for a target below the initial value.
+    """
     return np.array([target.mean for target in targets]) - learner.initial
 
 
@@ -244,18 +249,20 @@ def _fits_better(
 ) -> bool:
     """Returns whether a bug explains the values better than Bellman's equation does.
 
+    There are two conditions. Enough values lie near the bug's target, and at least as many as near Bellman's
+    target. Enough values lie nearer to the bug's target than to Bellman's.
+
     Args:
         learner: The learner.
         bug: The target of the bug.
-        among: Which values must lie near the bug's target, bool of shape ``(n_pairs,)``.
-        is_evidence: Which values must lie nearer to the bug's target than to Bellman's, bool of shape
-            ``(n_pairs,)``.
-        min_explained: The fraction of the values in ``among`` for which this must be true. The fraction near the
-            bug's target must also be at least as large as the fraction near Bellman's.
-        min_nearer: The fraction of the values in ``is_evidence`` for which this must be true.
+        among: Which values count for the first condition, bool of shape ``(n_pairs,)``.
+        is_evidence: Which values can count for the second condition, bool of shape ``(n_pairs,)``. Of these, the
+            values count that are in ``among`` or were updated.
+        min_explained: The fraction that is enough for the first condition.
+        min_nearer: The fraction that is enough for the second condition.
 
     Returns:
-        Whether the conditions hold.
+        Whether both conditions hold.
     """
     explained = fraction_explained(learner, [bug], among)
     is_counted = (learner.must_be_trained | among) & is_evidence
@@ -266,7 +273,7 @@ def _fits_better(
 def _has_learned_last_moves(learner: Learner, equation: Equation) -> bool:
     """Returns whether most values of last moves, which end the game, are near their reward in an equation.
 
-    The answer is no if this reward is 0, since untrained values lie near 0 too.
+    The answer is no if this reward is 0, since the values of an untrained network are near 0 too.
     """
     last_moves = learner.inputs.last_moves / learner.assumptions.reward_size
     is_near = np.abs(last_moves - equation.last_mover) < thresholds.LEARNED_LAST_MOVE
@@ -279,12 +286,13 @@ def _has_learned_last_moves(learner: Learner, equation: Equation) -> bool:
 def witness(learner: Learner) -> Witness | None:
     """Returns the value that shows a bug most clearly, or ``None`` if no value shows one.
 
-    The clearest kind is a value that no correct learner can have, given its values of the next positions. The next
-    kind is the value of a best move that is off its target, although other values in the same position have
-    reached their targets. A correct learner plays best moves the most, so it learns their values first.
+    The search is for one of two kinds of value. The first is a value that no correct learner can have. If there is
+    none, it is a value of a best move that is off its target, although the other values of the same position have
+    reached their targets. A correct learner plays best moves the most, so it would have learned this value first.
 
-    If several values are of the clearest kind, the witness is one in a position with the fewest objects: the one
-    that is furthest from its target. The value and the target of the witness are in the units of the user's table.
+    Of several such values, the witness is one in a position with the fewest objects. If there is still a choice,
+    it is the one that is furthest from its target. The value and the target of the witness are in the units of the
+    user's table.
     """
     pairs = learner.pairs
     from_target = distance(learner, learner.targets)

@@ -1,7 +1,8 @@
-"""What a diagnosis can find: the name and the meaning of each finding, the diagnosis itself, and its sentences.
+"""What a diagnosis can find, and how it is put into words.
 
-Other people's programs compare and store the names, so they do not change. Each known bug changes one part of
-Bellman's equation. Verdicts quote the meanings of the known bugs from ``KNOWN_BUGS``.
+The constants are the names of the findings. Users' programs compare and store these names, so they must stay as
+they are. ``KNOWN_BUGS`` describes the known bugs, each of which changes one part of Bellman's equation. The
+functions build diagnoses and their verdicts, which describe known bugs in these words.
 """
 
 from __future__ import annotations
@@ -86,9 +87,10 @@ KNOWN_BUGS = {
 
 
 def distinct_findings(findings: Sequence[str]) -> list[str]:
-    """Removes the maximum over illegal actions from the findings if they include a maximum that starts from 0.
+    """Leaves out one of two findings that describe the same bug in a table.
 
-    In a table the values of illegal actions stay 0, so these two bugs are the same.
+    In a table the values of illegal actions stay 0. So a maximum over illegal actions is left out if a maximum
+    that starts from 0 is also among the findings.
     """
     is_covered = MAXIMUM_FROM_0 in findings
     return [name for name in findings if not (is_covered and name == MAXIMUM_OVER_ILLEGAL)]
@@ -136,11 +138,11 @@ class Diagnosis:
         result: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
         verdict: The result and what to do next, in a few sentences.
         findings: The names of what was found. There are several names if several bugs can lead to the values.
-        witness: The clearest example of a wrong value. ``None`` if there is no example, and always ``None`` if
-            moves were diagnosed.
-        discount: The discount with which the values satisfy Bellman's equation, if it differs from the one that
-            was passed. The verdict says whether it applies per move or per own turn. ``None`` in all other
-            diagnoses.
+        witness: The clearest example of a wrong value. ``None`` if there is no example, or if the moves were
+            diagnosed and not the values.
+        discount: The discount with which the values satisfy Bellman's equation, if they do so with another
+            discount than the user passed. The verdict says whether it applies once for each move or once for each
+            own turn. ``None`` in all other diagnoses.
     """
 
     result: Literal["no bug found", "bug", "undecided"]
@@ -156,7 +158,7 @@ class Diagnosis:
 def no_bug(text: str, finding: str) -> Diagnosis:
     """Makes a diagnosis with the result "no bug found" and one finding.
 
-    ``text`` is the sentence with the reason, without a full stop.
+    ``text`` is a sentence that says why, without a full stop.
     """
     return Diagnosis("no bug found", f"No bug found. {text[0].upper()}{text[1:]}.", (finding,))
 
@@ -179,12 +181,15 @@ def bug(text: str, *names: str, place: str = "", witness: Witness | None = None)
 
 
 def known_bugs(names: Sequence[str], witness: Witness | None = None) -> Diagnosis:
-    """Makes the diagnosis of a known bug, or of several that the values cannot tell apart."""
+    """Makes the diagnosis of one known bug, or of several if the values do not show which of them it is."""
     return bug(known_bugs_in_words(names), *names, witness=witness)
 
 
 def known_bugs_in_words(names: Sequence[str]) -> str:
-    """Joins the descriptions of known bugs with "or". Two bugs that are the same in a table are described once."""
+    """Describes known bugs for a verdict, joined by "or".
+
+    If two bugs are the same in a table, only one of them is described.
+    """
     return "; or ".join(KNOWN_BUGS[name] for name in distinct_findings(names))
 
 
@@ -194,11 +199,11 @@ def undecided(
     """Makes a diagnosis with the result "undecided".
 
     Args:
-        text: What the user can do to get a decision, without a full stop.
+        text: What may be the case, and what the user can do to decide it, without a full stop.
         *names: The names of the findings.
-        discount: The discount with which the values satisfy Bellman's equation, if it is not the one passed.
-        otherwise: The diagnosis that is right if ``text`` is not true of the user's program. The verdict quotes
-            it after the word "Otherwise", and its findings are added. ``None`` if there is no such diagnosis.
+        discount: The discount with which the values satisfy Bellman's equation, if the user passed another one.
+        otherwise: The diagnosis that holds if ``text`` does not apply to the user's program. The verdict quotes it
+            after the word "Otherwise", and its findings are added. ``None`` if there is no such diagnosis.
 
     Returns:
         The diagnosis.

@@ -21,10 +21,10 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """All pairs of a position and an action that is legal there.
+    """All pairs of a position and an action that is legal there, as arrays.
 
-    The positions are numbered from the fewest to the most objects, so the empty position has the number 0. In a
-    large game only the first 50,000 count. The pairs are sorted by their positions.
+    The arrays have their own numbers for positions, sorted by the number of objects: 0 is the empty position. In a
+    large game, only the 50,000 positions with the fewest objects are included. Pairs are sorted by position.
 
     Attributes:
         rules: The game.
@@ -63,7 +63,7 @@ class Pairs:
     def n_legal(self) -> NDArray[np.int64]:
         """The number of legal actions in each position, int64 of shape ``(n_positions,)``.
 
-        It is set to 1 for the empty position, so one can divide by it.
+        For the empty position it is 1 instead of 0, so that one can divide by it.
         """
         return self.legal.sum(axis=1).clip(1)
 
@@ -71,8 +71,8 @@ class Pairs:
         """Arranges the entries of the pairs in a table with a row for each position and a column for each action.
 
         Args:
-            entries: An entry for each pair, shape ``(n_pairs,)``.
-            illegal: The entry of all illegal actions.
+            entries: The entry of each pair, shape ``(n_pairs,)``.
+            illegal: The entry of all illegal actions, which have no pair.
 
         Returns:
             The table, float64 of shape ``(n_positions, n_actions)``.
@@ -87,29 +87,29 @@ class Pairs:
         return table[self.indices][self.legal]
 
     def after(self, at_end: float, entries: Floats) -> Floats:
-        """Looks up an entry of the position after each pair's action.
+        """Gives each pair the entry of the position to which its action leads.
 
         Args:
-            at_end: The entry if the action ends the game.
-            entries: An entry for each position, shape ``(n_positions,)``.
+            at_end: The entry of a pair whose action ends the game.
+            entries: The entry of each position, shape ``(n_positions,)``.
 
         Returns:
-            An entry for each pair, shape ``(n_pairs,)``.
+            The entry of each pair, shape ``(n_pairs,)``.
         """
         return np.where(self.is_last, at_end, entries[self.next_position])
 
     def sums(self, entries: NDArray[Any]) -> Floats:
-        """Adds up the entries of all pairs of the same position.
+        """Adds up the entries of the pairs of each position.
 
-        The argument has the shape ``(n_pairs,)`` and the result the shape ``(n_positions,)``.
+        ``entries`` has the shape ``(n_pairs,)`` and the result the shape ``(n_positions,)``.
         """
         return np.bincount(self.position, entries, len(self.indices)).astype(np.float64)
 
     def maxima(self, entries: Floats) -> Floats:
-        """Finds the largest entry among all pairs of the same position.
+        """Finds the largest entry among the pairs of each position.
 
-        The argument has the shape ``(n_pairs,)`` and the result the shape ``(n_positions,)``. The result is 0 for
-        the empty position, which has no pairs.
+        ``entries`` has the shape ``(n_pairs,)`` and the result the shape ``(n_positions,)``. The empty position
+        has no pairs, and its result is 0.
         """
         found = np.full(len(self.indices), -np.inf)
         np.maximum.at(found, self.position, entries)
@@ -120,8 +120,8 @@ class Pairs:
 def pairs_of(rules: NimRules) -> Pairs:
     """Lists all pairs of a position and an action that is legal there.
 
-    A large game is cut down to the 50,000 positions with the fewest objects. No move leads out of these positions,
-    since a move removes objects.
+    In a large game, only the 50,000 positions with the fewest objects are included. This leaves no pair without a
+    next position, since a move leads to a position with fewer objects.
     """
     heaps = rules.all_positions()
     indices = heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
@@ -135,15 +135,15 @@ def pairs_of(rules: NimRules) -> Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the user passed to the diagnosis, without any assumption.
+    """What the user passed to the diagnosis, in the form in which it is needed.
 
     Attributes:
         pairs: All pairs of a position and an action that is legal there.
         table: The values: float64 of shape ``(n_positions, n_actions)`` for values of actions, or
             ``(n_positions,)`` for values of positions.
         discount: The discount of the training.
-        earlier: The values of the same training at an earlier time, in one of the two shapes. ``None`` if there
-            are none.
+        earlier: The values at an earlier time of the same training, in one of the two shapes. ``None`` if they
+            were not passed.
         opponent: The probability with which the opponent plays each pair's action, float64 of shape
             ``(n_pairs,)``. ``None`` for self-play.
         behavior: The probability with which the learner itself played each pair's action, float64 of shape
@@ -174,11 +174,11 @@ class Inputs:
 
     @cached_property
     def initial(self) -> float | None:
-        """The initial value of all actions, as far as the table shows it.
+        """The initial value of all actions, inferred from the entries for illegal actions.
 
-        No update changes the entries for illegal actions. If all of them are equal, and some legal action has the
-        same value, it is the initial value. If no legal action has it, the initial value is taken to be 0. It is
-        ``None`` for values of positions, and for a network, whose entries for illegal actions are not all equal.
+        No update changes these entries. If they are all equal, and some legal action still has the same value, it
+        is the initial value. If no legal action has it, the initial value is taken to be 0. The result is ``None``
+        if the entries differ, as for a network, or if the table has values of positions.
         """
         if not self.has_action_values:
             return None
@@ -191,10 +191,10 @@ class Inputs:
 
     @cached_property
     def possible_initials(self) -> list[float]:
-        """Numbers that look like the initial value of positions that were never updated.
+        """Numbers that may be the initial value, since whole positions look as if they were never updated.
 
-        Such a number is the value of all legal actions in at least three positions in which some of the actions
-        win and others lose.
+        Such a number is the value of all legal actions in each of at least three positions. Only positions with
+        both winning and losing moves count, since a learner would have learned different values for these.
         """
         pairs, values = self.pairs, self.table[self.pairs.legal]
         n_wins = pairs.sums(pairs.wins)
@@ -208,7 +208,7 @@ class Inputs:
     def last_moves(self) -> Floats:
         """The values of the moves that take the last object, a one-dimensional float64 array.
 
-        If the table holds values of positions, these are the values of the positions with one object.
+        If the table has values of positions, these are the values of the positions with one object.
         """
         if self.has_action_values:
             return self.table[self.pairs.legal][self.pairs.is_last]

@@ -1,7 +1,7 @@
 """A learner under some assumptions: its values, the moves of both players, and the targets of its values.
 
-The targets follow from an equation: Bellman's, or that of a known bug. All values, rewards and targets are divided
-by the larger reward, so no return is larger than 1.
+An update moves a value toward a target. This follows from an equation: Bellman's, or that of a known bug. All
+values, rewards and targets are divided by the larger reward, so no return is larger than 1.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from nim_env.evaluation.diagnosis.thresholds import EXPLORATIONS
 
 
 class Target(NamedTuple):
-    """The targets that an equation gives to the action values: four arrays of shape ``(n_pairs,)``.
+    """The targets of all action values according to one equation: four arrays of shape ``(n_pairs,)``.
 
-    There is an entry for each pair of a position and an action that is legal there.
+    The pairs are those of a position and a legal action. Updates move a value toward random samples.
 
     Attributes:
-        mean: The mean of the samples toward which updates move the value.
-        deviation: The standard deviation of one sample. It is 0 if all samples are equal.
-        low: The lower end of the range in which the value stays during the training.
-        high: The upper end of the same range.
+        mean: The mean of the samples, to which the value converges.
+        deviation: The standard deviation of the samples. It is 0 if all samples are equal.
+        low: The smallest value that a learner with this equation can have during its training.
+        high: The largest value that a learner with this equation can have during its training.
     """
 
     mean: Floats
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 class Bug(NamedTuple):
-    """A known bug, with one target of its equation.
+    """A known bug, with one target of a learner that has it.
 
     Attributes:
         name: The name of the bug, one of ``findings.KNOWN_BUGS``.
@@ -51,15 +51,14 @@ class Bug(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A learner: its values, what is assumed about its training, and what follows from the two.
+    """A learner: what the user passed about it, what is assumed, and all that follows from these.
 
-    All values and targets are divided by the larger reward. Arrays of shape ``(n_pairs,)`` have an entry for each
+    Its values and targets are divided by the larger reward. Arrays of shape ``(n_pairs,)`` have an entry for each
     pair of a position and an action that is legal there.
 
     Attributes:
         inputs: What the user passed: the values and facts about the training.
-        assumptions: What is assumed about the training, such as the rewards. It is in the units of the user's
-            values.
+        assumptions: What is assumed about the training, such as the rewards. Its numbers are not divided.
     """
 
     inputs: Inputs
@@ -72,7 +71,7 @@ class Learner:
 
     @cached_property
     def scaled(self) -> Assumptions:
-        """The assumptions with the rewards and the initial value divided by the larger reward."""
+        """The assumptions, with the rewards and the initial value divided by the larger reward."""
         win, loss, initial, _ = self.assumptions
         size = self.assumptions.reward_size
         scaled_initial = None if initial is None else initial / size
@@ -80,7 +79,7 @@ class Learner:
 
     @property
     def is_initial_known(self) -> bool:
-        """Whether all values started at one known number. False for a network."""
+        """Whether all values are known to have started at the same number. False for a network."""
         return self.scaled.initial is not None
 
     @property
@@ -94,8 +93,8 @@ class Learner:
     def _table(self) -> Floats:
         """The values of all actions, including illegal ones, float64 of shape ``(n_positions, n_actions)``.
 
-        If the user's table was made from a dictionary, it has a 0 for each missing entry. Such a 0 is read as the
-        initial value. If the table holds values of positions, the values of actions are computed from them.
+        A table that was made from a dictionary has a 0 for each missing entry. Such zeros are replaced by the
+        initial value. If the user passed values of positions, the values of actions are computed from them.
         """
         pairs, inputs, assumptions = self.pairs, self.inputs, self.assumptions
         if inputs.has_action_values:
@@ -137,16 +136,17 @@ class Learner:
     def is_trained(self) -> Bools:
         """Whether each value differs from the initial value, bool of shape ``(n_pairs,)``.
 
-        All are True if the initial value is not known.
+        All entries are True if the initial value is not known, as for a network.
         """
         return self.values != self.scaled.initial
 
     @cached_property
     def must_be_trained(self) -> Bools:
-        """Whether the training must have updated each value, bool of shape ``(n_pairs,)``.
+        """Whether each value is taken to have been updated, bool of shape ``(n_pairs,)``.
 
-        Every value that differs from the initial value has been updated. A value must also have been updated if
-        another value in the same position differs and all values in the next position differ.
+        A value has been updated if it differs from the initial value. It can also have been updated and be the
+        same. This is assumed if another value of its position differs and all values of the next position do: the
+        learner knows both positions, so it has made the move between them.
         """
         is_complete = self._n_trained == self.pairs.n_legal
         # after a last move: no such value differs, so the reward of last moves may be the initial value
@@ -155,11 +155,11 @@ class Learner:
 
     @cached_property
     def may_be_trained(self) -> Bools:
-        """Whether the training may have updated each value, bool of shape ``(n_pairs,)``.
+        """Whether each value can have been updated, bool of shape ``(n_pairs,)``.
 
-        Every value that differs from the initial value has been updated. If the initial value equals a reward, an
-        update can leave a value unchanged. Then all values of a position in which some value differs may have been
-        updated.
+        A value has been updated if it differs from the initial value. If the initial value equals a reward, an
+        update toward this reward changes nothing. In this case all values of a position may have been updated if
+        one of them has.
         """
         is_reward = self.scaled.initial in (self.scaled.win, self.scaled.loss)
         return self.is_trained | (self._is_visited & is_reward)
@@ -178,10 +178,10 @@ class Learner:
 
     @cached_property
     def exploration(self) -> float:
-        """The probability ε of a random move, if the learner plays ε-greedily.
+        """The probability ε of a random move if the learner plays ε-greedily, inferred from its values.
 
-        Of several probabilities, it is the one with which the values lie closest to their targets. It is 0 if the
-        user passed the policy of the learner, since ε is not needed then.
+        It is the ε, out of a list, with which the values are closest to their targets. It is 0 if the user passed
+        the learner's policy, since it is not needed then.
         """
         return 0.0 if self.inputs.behavior is not None else min(EXPLORATIONS, key=self._misfit)
 
@@ -197,10 +197,11 @@ class Learner:
         return (1 - epsilon) * self.is_greedy / n_best + epsilon / self.pairs.n_legal[self.pairs.position]
 
     def _misfit(self, epsilon: float) -> float:
-        """Adds up how far the values lie from their targets if the learner plays ε-greedily with this ε.
+        """Returns how far the values lie from their targets in total, if the learner plays ε-greedily.
 
-        The targets are those of Q-learning, from one turn of the learner to its next. Values that still equal the
-        initial value are left out.
+        In self-play the targets depend on ε, since the other player's replies are ε-greedy too. On-policy targets
+        also depend on it through the learner's next move. The targets are computed from one turn of the learner to
+        its next. Values that still equal the initial value are left out.
         """
         own_moves = self._epsilon_greedy(epsilon)
         replies = own_moves if self.inputs.opponent is None else self.inputs.opponent
@@ -213,7 +214,7 @@ class Learner:
         """Returns the mean value of each position under a policy, float64 of shape ``(n_positions,)``.
 
         ``policy`` has the probability of each pair's action, shape ``(n_pairs,)``. If the probabilities in a
-        position add up to less than 1, the rest is the probability of an illegal action, which loses.
+        position add up to less than 1, the rest is the probability of an illegal action, which counts as a loss.
         """
         means = self.pairs.sums(policy * self.values) + (1 - self.pairs.sums(policy)) * self.scaled.loss
         means[0] = 0
@@ -228,7 +229,7 @@ class Learner:
 
     @cached_property
     def targets(self) -> list[Target]:
-        """The targets of Bellman's equation, as :meth:`targets_of` returns them."""
+        """The targets of a correct learner, from Bellman's equation. In self-play there are two for each value."""
         return self.targets_of(self.bellman)
 
     @cached_property
@@ -246,20 +247,20 @@ class Learner:
         ]
 
     def targets_of(self, equation: Equation) -> list[Target]:
-        """Returns the targets that an equation gives to the values.
+        """Returns the targets that an equation gives to the values. In self-play there are two for each value.
 
-        Against an opponent the list has one target, which follows from the learner's values at its next turn. In
-        self-play it has two, since it is not known which of them the learner uses. The first one then follows from
-        the other player's values after the action, as in minimax-Q.
+        Against an opponent, the learner bootstraps from its own values at its next turn. In self-play it can do
+        this too, or it can bootstrap from the other player's values after its move, as in minimax-Q. The table
+        does not show which, so the list then has both targets, the one of minimax-Q first.
         """
         by_turn = self._by_turn(equation)
         return [self._by_move(equation), by_turn] if self.inputs.is_self_play else [by_turn]
 
     def _by_move(self, equation: Equation) -> Target:
-        """Returns the target of a learner that looks at the other player's values after its move, as in minimax-Q.
+        """Returns the target of a learner that bootstraps from the other player's values, as in minimax-Q.
 
         In every game the returns of the two players add up to the reward of a win plus the reward of a loss. So a
-        player's future return is this sum minus that of the other player.
+        player's future return is this sum minus the other player's future return.
         """
         sum_of_returns = abs(equation.sign) * (self.scaled.win + self.scaled.loss)
 
@@ -271,7 +272,7 @@ class Learner:
         return self._with_range_of_training(target, equation, future(self._first_bootstrap(equation.bootstrap)))
 
     def _by_turn(self, equation: Equation) -> Target:
-        """Returns the target of a learner that waits for a reply and looks at its own values, as in Q-learning."""
+        """Returns the target of a learner that bootstraps from its own values after a reply, as in Q-learning."""
         pairs = self.pairs
         replies = self.own_moves if self.inputs.opponent is None else self.inputs.opponent
         factor = self.inputs.discount * equation.sign
@@ -284,18 +285,18 @@ class Learner:
         return self._with_range_of_training(target, equation, factor * self._first_bootstrap(equation.bootstrap))
 
     def _range_over_replies(self, replies: Floats, samples: Floats) -> tuple[Floats, Floats]:
-        """Finds the smallest and the largest sample that the replies in each position can give.
+        """Finds the smallest and the largest sample that a learner can get from the possible replies.
 
-        In self-play every reply counts, since the learner can have played it at some time. The initial value
+        In self-play every reply is possible, since the learner can have played it at some time. The initial value
         counts as a sample too.
 
         Args:
-            replies: The probability of each reply, shape ``(n_pairs,)``. Against an opponent, only the replies
-                with a positive probability count.
+            replies: The probability of each reply, shape ``(n_pairs,)``. Those of 0 count in self-play only.
             samples: The sample toward which the learner's value moves after each reply, shape ``(n_pairs,)``.
 
         Returns:
-            The smallest and the largest sample of each position, both float64 of shape ``(n_positions,)``.
+            The smallest and the largest sample by position before the reply, both float64 of shape
+            ``(n_positions,)``.
         """
         low, high = np.full((2, len(self.pairs.indices)), self.initial)
         is_possible = (replies > 0) | self.inputs.is_self_play
@@ -305,9 +306,9 @@ class Learner:
 
     @cached_property
     def _bootstraps(self) -> dict[Bootstrap, Floats]:
-        """The number that each bootstrap makes of the values in each position.
+        """The number to which each kind of bootstrap reduces the values in a position, such as their maximum.
 
-        Each array is float64 of shape ``(n_positions,)``, with a 0 for the empty position.
+        There is an array for each kind, float64 of shape ``(n_positions,)``, with a 0 for the empty position.
         """
         bootstraps: dict[Bootstrap, Floats] = {
             "maximum": self._maxima,
@@ -321,27 +322,27 @@ class Learner:
         return bootstraps
 
     def _first_bootstrap(self, bootstrap: Bootstrap) -> float:
-        """Returns the number that a bootstrap makes of a position in which all values are the initial value."""
+        """Returns the number that a bootstrap gives for a position in which no value has been updated."""
         return max(self.initial, 0.0) if bootstrap == "maximum from 0" else self.initial
 
     def _with_range_of_training(self, target: Target, equation: Equation, first_target: float) -> Target:
         """Widens the range of a target to all values that a learner can have during its training.
 
-        Every value starts at the initial value. At first the values of the next position are initial values too,
-        so the first target is the same for all moves that do not end the game. There are two cases:
+        Every value starts at the initial value. So at first, all moves that do not end the game have the same
+        target, which is computed from initial values only. There are two cases:
 
         - If the first target equals the initial value, or if the equation has no future, the range is only widened
           to include the initial value.
-        - Otherwise a value can move away from its target before it moves there, so the range is widened to include
-          all returns. The same is done for an on-policy learner, and if the initial value is not known.
+        - Otherwise a value can move away from its later target before it moves there, so the range is widened to
+          include all returns. The same is done for an on-policy learner, and if the initial value is not known.
 
-        A last move has only one target, its reward, so the first case always holds for it if the initial value is
+        A last move has only one target, its reward. So the first case holds for it whenever the initial value is
         known. docs/how_the_diagnosis_works.md gives the reasons.
 
         Args:
-            target: The target, whose range covers the samples only.
+            target: The target, with a range that covers the samples only.
             equation: The equation of the target.
-            first_target: The target of a move that does not end the game while all values are initial values.
+            first_target: The first target of a move that does not end the game.
 
         Returns:
             The same target with the wider range.

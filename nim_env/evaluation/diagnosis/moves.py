@@ -1,4 +1,4 @@
-"""The diagnosis of a player that has no values: :func:`diagnose_moves` finds the pattern of its mistakes."""
+"""The diagnosis of a player that has no values, from the pattern of its mistakes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
 
     Args:
         rules: The game.
-        policy: The player, which is queried as by :func:`mastery`. It can play illegal actions.
+        policy: The player. It is queried on every position, and can return illegal actions.
 
     Returns:
-        The diagnosis, without a witness. It has one finding, a name from the same table as the findings of
-        :func:`diagnose`: perfect play, a missing mask, the opponent's reward, the minimum instead of the maximum,
-        or that the player should train longer.
+        The diagnosis, without a witness. Its one finding is a name from the table of findings that
+        :func:`diagnose` uses: perfect play, a missing mask, the opponent's reward, the minimum instead of the
+        maximum, or the advice to train longer.
     """
     plays = tabulate(rules, policy, np.float64, illegal_action="lose").probabilities[1:]
     if n_illegal := int((plays.sum(axis=1) < 1 - thresholds.MAX_LOST_PROBABILITY).sum()):
@@ -54,15 +54,15 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
 
 
 def _are_preferred(moves: Bools, plays: Floats, legal: Bools) -> bool:
-    """Returns whether a player nearly always plays one of certain moves, and not by chance.
+    """Returns whether a player nearly always plays moves of a certain kind, more often than chance would explain.
 
     Args:
-        moves: Whether each move is one of them, with a row for each position and a column for each action.
+        moves: Whether each move is of this kind, with a row for each position and a column for each action.
         plays: The probability with which the player plays each move, of the same shape.
         legal: Whether each move is legal, of the same shape.
 
     Returns:
-        Whether it does.
+        Whether the player prefers these moves.
     """
     chance = moves.sum(axis=1) / legal.sum(axis=1)
     n_others = (1 - (plays * moves).sum(axis=1)).sum()

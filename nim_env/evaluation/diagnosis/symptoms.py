@@ -1,7 +1,8 @@
-"""The tests for bugs. Each looks for one symptom of a bug in the values of a learner, under some assumptions.
+"""The tests for bugs. Each looks for one symptom of a bug in the values of a learner.
 
-A test returns the diagnosis of what it has found, or ``None`` if the values do not have its symptom. The tests are
-in the order in which they are run, except that the one for another discount is last, since it has several steps.
+A test returns a diagnosis, or ``None`` if the values do not have its symptom. :func:`first_symptom` runs the
+tests. They are in the order in which they run, except the one for another discount, which has several steps and is
+last.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from nim_env.evaluation.diagnosis.learner import Learner
 
 
 def first_symptom(learner: Learner) -> Diagnosis | None:
-    """Returns the diagnosis of the first test that finds something, or ``None`` if no test does.
+    """Runs the tests and returns the diagnosis of the first one that finds its symptom, or ``None``.
 
-    A few of the diagnoses are undecided. For example, the user may have meant to train with another discount. The
-    values of a network start anywhere, so most symptoms would prove nothing, and only two of the tests apply.
+    A symptom need not be a bug: the user may have meant to train with another discount, for example. The diagnosis
+    is then undecided. For a network only two tests are run, since the others compare values with an initial value.
     """
     tests = [
         _out_of_range,
@@ -42,7 +43,8 @@ def first_symptom(learner: Learner) -> Diagnosis | None:
 def _out_of_range(learner: Learner) -> Diagnosis | None:
     """Looks for values that are larger than any return can be.
 
-    A network can overshoot, so a fifth of its values must be much too large.
+    In a table one such value is enough. A network can overshoot, so more than a fifth of its values must be
+    larger, and by more.
     """
     sizes, reward_size = np.abs(learner.values), learner.assumptions.reward_size
     largest, max_fraction = max(thresholds.MAX_VALUE, abs(learner.initial)), 0.0
@@ -71,9 +73,9 @@ def _last_moves_of_both_signs(learner: Learner) -> Diagnosis | None:
 
 
 def _last_moves_of_another_reward(learner: Learner) -> Diagnosis | None:
-    """Looks for last moves, which end the game, whose values have left 0 although their reward is 0.
+    """Looks for last moves, which end the game, whose reward is 0 but whose values have moved away from 0.
 
-    Nothing is found if the initial value is not 0.
+    The test applies only if the initial value is 0. A correct learner then never changes these values.
     """
     furthest = learner.last_moves[np.abs(learner.last_moves).argmax()]
     if not (learner.bellman.last_mover == learner.scaled.initial == 0 and abs(furthest) > thresholds.NEAR):
@@ -83,7 +85,11 @@ def _last_moves_of_another_reward(learner: Learner) -> Diagnosis | None:
 
 
 def _last_moves_of_the_wrong_sign(learner: Learner) -> Diagnosis | None:
-    """Looks for last moves, which end the game, whose values have all moved away from their reward."""
+    """Looks for last moves, which end the game, whose values have only moved away from their reward.
+
+    The diagnosis is that the learner gets the opponent's reward, if nearly all values are possible with this bug.
+    Otherwise it is an unknown bug.
+    """
     toward, away = _progress_of_last_moves(learner)
     if toward > 0 or away <= thresholds.NEAR:
         return None
@@ -103,7 +109,7 @@ def _last_moves_of_the_wrong_sign(learner: Learner) -> Diagnosis | None:
 def _progress_of_last_moves(learner: Learner) -> tuple[float, float]:
     """Returns how far the values of last moves, which end the game, have moved from the initial value.
 
-    The first number is the largest change toward the reward. The second is the largest change away from it.
+    Returns two numbers: the largest change toward the reward, and the largest change away from it.
     """
     progress = (learner.last_moves - learner.initial) * np.sign(learner.bellman.last_mover - learner.initial)
     return progress.max(), -progress.min()
@@ -121,8 +127,8 @@ def _no_last_move(learner: Learner) -> Diagnosis | None:
 def _known_bug(learner: Learner) -> Diagnosis | None:
     """Looks for a known bug that the values prove.
 
-    Bugs in the maximum are left out for an on-policy learner, which has no maximum, and for values of positions,
-    which may belong to any policy.
+    Bugs in the maximum are left out if the learner need not use a maximum: if it is on-policy, or if the table has
+    values of positions, which can belong to any policy.
     """
     has_maximum = not learner.assumptions.on_policy and learner.inputs.has_action_values
     proven = [
@@ -135,7 +141,10 @@ def _known_bug(learner: Learner) -> Diagnosis | None:
 
 
 def _values_of_both_signs(learner: Learner) -> Diagnosis | None:
-    """Looks for values on both sides of 0, although one of the rewards is 0."""
+    """Looks for values both above and below 0, although one of the rewards is 0.
+
+    All returns then have the same sign, so the values of a correct learner have it too.
+    """
     scaled, values = learner.scaled, learner.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
     is_between = scaled.loss <= learner.initial <= scaled.win  # otherwise initial values may differ in sign
@@ -146,9 +155,10 @@ def _values_of_both_signs(learner: Learner) -> Diagnosis | None:
 
 
 def _unknown_bug(learner: Learner) -> Diagnosis | None:
-    """Looks for values that no correct learner can have, or that no longer change before they reach their targets.
+    """Looks for values that more training would not make right, although no known bug is proven.
 
-    The diagnosis names the nearest known bug and a witness, if there are any.
+    These are values that no correct learner can have, or that have stopped changing before they reached their
+    targets. The diagnosis also names the most similar known bug if one is likely, and an example of such a value.
     """
     n_impossible = evidence.impossible_values(learner, learner.targets).sum()
     if n_impossible < evidence.min_impossible_values(learner) and _n_stuck(learner) < thresholds.MIN_COUNT:
@@ -163,10 +173,12 @@ def _unknown_bug(learner: Learner) -> Diagnosis | None:
 
 
 def _n_stuck(learner: Learner) -> int:
-    """Counts the best moves near the end of the game whose values are off their targets and no longer change.
+    """Counts best moves whose values are off their targets and have stopped changing.
 
-    A value no longer changes if it is the same in the earlier table, although another value of the same position
-    has changed since then. If none has, the learner has stopped exploring the position.
+    A value has stopped changing if it is about the same in the earlier table that the user passed, although
+    another value of its position has changed since then. If all values of a position are unchanged, the learner
+    may just not have visited it again. Only positions with few objects count. The result is 0 if there is no
+    earlier table.
     """
     inputs = learner.inputs
     if inputs.earlier is None or inputs.earlier.ndim != inputs.table.ndim or learner.assumptions.on_policy:
@@ -180,9 +192,10 @@ def _n_stuck(learner: Learner) -> int:
 
 
 def _is_off(learner: Learner) -> Bools:
-    """Returns which values are values of best moves that are off their targets, bool of shape ``(n_pairs,)``.
+    """Returns which values belong to best moves and are off their targets, bool of shape ``(n_pairs,)``.
 
-    Only values that differ from the initial value count, in positions in which another move was tried too.
+    A value counts only if it differs from the initial value, and if the value of a worse move in the same position
+    does.
     """
     pairs = learner.pairs
     is_tried = pairs.sums(learner.is_trained & ~learner.is_greedy)[pairs.position] > 0
@@ -191,11 +204,13 @@ def _is_off(learner: Learner) -> Bools:
 
 
 def _other_discount(learner: Learner) -> Diagnosis | None:
-    """Looks for a discount, other than the one that was passed, with which Bellman's equation holds.
+    """Looks for a discount, other than the one that was passed, with which the values satisfy Bellman's equation.
 
-    The values of last moves must have reached their reward, since all other values depend on them. If the rewards
-    seem smaller than 1, and the discount smaller by the same factor, the bug is that the learner never finds its
-    old value.
+    The test applies only if the values of last moves have reached their reward, since all other values depend on
+    them. The diagnosis is undecided, since the user may have meant to use this discount.
+
+    It is a bug, however, if both the rewards and the discount seem too small by the same factor. Then each value
+    is this fraction of its target: an update never finds the old value, and adds only a step from 0.
     """
     passed, reward_size = learner.inputs.discount, learner.assumptions.reward_size
     by_step = _discounts_by_step(learner) if _have_last_moves_arrived(learner) else {}
@@ -221,7 +236,7 @@ def _other_discount(learner: Learner) -> Diagnosis | None:
 def _have_last_moves_arrived(learner: Learner) -> bool:
     """Returns whether nearly all values of last moves, which end the game, have reached their reward.
 
-    Values that still equal the initial value do not count.
+    Values that still equal the initial value do not count. The answer is no if no other value is left.
     """
     last = learner.values[learner.is_trained & learner.pairs.is_last]
     n_arrived = _are_same(last, learner.bellman.last_mover).sum()
@@ -229,10 +244,11 @@ def _have_last_moves_arrived(learner: Learner) -> bool:
 
 
 def _discounts_by_step(learner: Learner) -> dict[str, Floats]:
-    """Computes the discount with which each value would equal its target.
+    """Computes for each value the discount with which the value would equal its target.
 
-    A target is linear in the discount, so its values for two discounts are enough. A value of the learner is left
-    out if its target is noisy or hardly depends on the discount, or if the value still equals the initial value.
+    A target is a linear function of the discount. So it is computed for two discounts, and the equation is solved
+    for the discount. A value is left out if its target is noisy or hardly depends on the discount, or if the value
+    still equals the initial value.
 
     Returns:
         The discounts by the step to which they apply. The key "own turn" has the discounts from one turn of the
@@ -252,6 +268,6 @@ def _discounts_by_step(learner: Learner) -> dict[str, Floats]:
     return by_step
 
 
-def _are_same(numbers: Any, discount: float) -> Any:
-    """Returns whether a number, or each number of an array, is nearly equal to ``discount``."""
-    return np.abs(numbers - discount) < thresholds.SAME_DISCOUNT
+def _are_same(numbers: Any, other: float) -> Any:
+    """Returns whether a number, or each number of an array, is nearly equal to another number."""
+    return np.abs(numbers - other) < thresholds.SAME_DISCOUNT
