@@ -145,13 +145,12 @@ def _summary(
 
     Args:
         faults: The faults of the player's functions.
-        wrong_choices: Sentences about positions in which the player does not choose the move with its best value.
+        wrong_choices: Sentences about positions in which the player does not choose a move with the best value.
         diagnosis: The diagnosis of the player's values, or of its moves if it has no values.
 
     Returns:
         The result ("bug", "no bug found" or "undecided"), the places of the bugs, such as ``["choose_action"]``,
-        and the verdict in words. The result is "bug" if any argument shows one, and the verdict then names all
-        bugs. Otherwise the result and the verdict of the diagnosis are returned.
+        and the verdict in words. If no argument shows a bug, the diagnosis gives the result and the verdict.
     """
     sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
     sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]

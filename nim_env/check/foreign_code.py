@@ -34,9 +34,8 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
     """Calls a function in a new process and returns its result.
 
     When the function has returned, failed or exceeded the time limit, the new process and all processes that it
-    has started are killed. Most of these processes belong to the process group of the new process, which is killed
-    as a whole. A process can leave the group, but it still inherits the environment variables. So the new process
-    is given a variable with a unique name, and every process that has this variable is killed too.
+    has started are killed. Most of them belong to the process group of the new process. Those that have left the
+    group are found by an environment variable with a unique name, which they have inherited from the new process.
 
     Args:
         function: The function. It must be defined at the top of a module, because the new process imports it.

@@ -64,14 +64,12 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
     answer. A function is not tested if the player does not have it, or if it does not take the arguments of the
     course. If ``get_q_value`` has a fault, the other functions are tested with a correct one instead.
 
-    The player must keep its values in a dictionary ``q`` with keys ``(state, action)``, such as ``((1, 3, 5, 7),
-    (3, 2))``. If ``get_q_value`` returns a new value after an update, but ``q`` does not have it under such a key,
-    the player keeps its values somewhere else. Then nothing is tested. If the player has no ``update_q_value``,
-    this cannot be checked, so the caller must make sure that the keys have this form.
+    Nothing is tested if the player does not keep its values in a dictionary ``q`` with keys ``(state, action)``,
+    such as ``((1, 3, 5, 7), (3, 2))``. Updating a value shows whether it does. If the player has no
+    ``update_q_value``, the caller must make sure of it.
 
-    Players draw from Python's global random generator, whose state is restored at the end. Whether a player
-    explores often enough is estimated from random moves. The probability that a correct player is reported for it
-    is at most 1 in 10,000.
+    Players draw from Python's global random generator, whose state is restored at the end. How often a player
+    explores is estimated. The probability that the estimate leads to a false report is at most 1 in 10,000.
 
     Args:
         make_player: A function that returns a new player with the attributes ``q``, ``alpha`` and ``epsilon``. Its
@@ -79,8 +77,7 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
         seed: The seed for the tables and for Python's global random generator.
 
     Returns:
-        The faults. If a function goes wrong in the same way in several calls, the list has only one fault, for the
-        call with the smallest counterexample.
+        The faults. If a function fails in the same way in several calls, only the smallest example is reported.
     """
     before = random.getstate()
     random.seed(seed)
