@@ -169,10 +169,11 @@ class Agent(ABC):
         Args:
             observation: What the player observed before it acted.
             action: The action that it took, in ``action_space``.
-            reward: The reward for the action. In self-play, :attr:`bootstraps_from` says which rewards it
-                includes.
-            next_observation: The next observation. In self-play, :attr:`bootstraps_from` says which player
-                observes it. If the episode has terminated, this is its last observation.
+            reward: The reward for the action. In self-play, this is the sum of the player's rewards until its next
+                turn or, if :attr:`bootstraps_from` is ``"opponent turn"``, only the immediate reward.
+            next_observation: What the player observes at its next turn or, if :attr:`bootstraps_from` is
+                ``"opponent turn"``, what the other player observes at the turn in between. If the episode has
+                terminated, this is its last observation.
             terminated: Whether the episode has ended for good. It is False if the episode was truncated.
             next_action_mask: The action mask of the next observation, shape ``(n_actions,)``. ``None`` means that
                 all actions are legal.

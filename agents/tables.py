@@ -19,7 +19,10 @@ INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when i
 
 
 def component_sizes(space: Space[Any]) -> NDArray[np.integer] | None:
-    """Returns how many values each component of a discrete space can have, or ``None`` for any other space."""
+    """Returns how many values each component of an observation can have.
+
+    Returns ``None`` for a space other than ``Discrete``, ``MultiDiscrete`` and ``MultiBinary``.
+    """
     if isinstance(space, spaces.Discrete):
         return np.array([space.n])
     if isinstance(space, spaces.MultiDiscrete):

@@ -53,7 +53,7 @@ class LoadedPlayer:
             has no values.
         remark: A sentence about its values for the report. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
-        discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
+        discount: The discount of its training. Only the file of a model contains it; otherwise it is ``None``.
         behavior_policy: The policy that a model with an actor and a critic followed in training. There it drew
             moves with the actor's probabilities, and the critic's values are for this play. ``policy``, in
             contrast, always plays the most probable move. If the model was trained without masks,
@@ -149,7 +149,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def _candidate_in_program(name: str) -> Any:
-    """Returns the object that a name such as ``nim.py:agent.get_move`` stands for. Its file is run."""
+    """Runs the file of a name such as ``nim.py:agent.get_move``, and returns the object with this name in it."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))

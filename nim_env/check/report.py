@@ -71,7 +71,7 @@ class Entry:
 
 
 def full_report(entry: Entry) -> str:
-    """Returns the text that the command prints for a player if it is the only one."""
+    """Returns the text that the command prints for a player if no other player is judged."""
     metrics = {**entry.metrics, "share": entry.share}
     lines = [f"{entry.player} on {entry.game}"]
     lines += [f"{name:24} {number:.4f}" for name, number in metrics.items()]

@@ -149,7 +149,7 @@ class _Case(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The Q-values in words, such as "the values are -1.0 for (3, 1)". They explain why an answer is right."""
+        """The Q-values in words, such as "the values are -1.0 for (3, 1)", to explain why an answer is right."""
         words = [
             f"{value} for {action}{'' if (self.state, action) in self.table else ' (unseen)'}"
             for action, value in self.values.items()
@@ -164,7 +164,7 @@ class _ExpectedCall(NamedTuple):
 
     Attributes:
         arguments: The arguments of the call after the first one, which is the position.
-        right: All right answers. ``update_q_value`` returns nothing, so its answers are values that it can store.
+        right: All right answers. For ``update_q_value``, which returns nothing, this is the value to be stored.
         reason: Why these answers are right, in words.
     """
 
@@ -276,7 +276,7 @@ def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
 
 
 class _Trial(NamedTuple):
-    """A call of a function that is made on a new player.
+    """One call of a tested function, which is made on a new player.
 
     Attributes:
         function: The name of the function.

@@ -68,7 +68,7 @@ class EnvConfig:
 
     @cached_property
     def start(self) -> Start:
-        """How episodes begin, as one of the four starts in :mod:`nim_env.envs._reply_distribution`."""
+        """How episodes begin: the agent, the opponent or either of them moves first, or the position is random."""
         if self.random_start:
             return "random_position"
         return "random_player" if self.first_player == "random" else self.first_player or "agent"

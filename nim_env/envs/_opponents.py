@@ -29,7 +29,7 @@ class Opponent:
     """A policy that plays as the opponent.
 
     Attributes:
-        replies: The policy's replies.
+        replies: The object that draws the policy's replies.
         member_number: The policy's number in its pool, or -1 if it is not from a pool.
     """
 
