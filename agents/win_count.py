@@ -23,8 +23,8 @@ class WinCountAgent(TabularAgent):
     - After a loss (a negative last reward), the counts of the legal alternatives to each of its actions grow by 1.
     - After a draw or a truncated episode, nothing changes.
 
-    The table holds the counts, each reduced by 1, because a new entry of a table is 0. The agent has no Q-values, so
-    :meth:`q_values` raises NotImplementedError.
+    The table holds the counts, each reduced by 1, because a new entry of a table is 0. The agent has no Q-values,
+    so :meth:`q_values` raises NotImplementedError.
 
     The agent can be trained against an opponent in a single environment, but not by self-play and not in vector
     environments. It comes from a published program that learns simple Nim, system 5 in

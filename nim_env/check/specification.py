@@ -313,9 +313,9 @@ class _Trial(NamedTuple):
         return any(_attempt(_is_right, answer, one) is True for one in right)
 
     def kind_of(self, answer: Any) -> tuple[str, bool]:
-        """Returns how the function went wrong, so each kind of fault is reported only once.
+        """Returns the kind of a wrong answer, because each kind of fault is reported only once.
 
-        The kind is the type of the wrong answer, such as "number", and whether the game is in progress.
+        The kind is the type of the answer, such as "number", and whether the game is in progress.
         """
         name = "number" if isinstance(answer, int | float) else type(answer).__name__
         return name, any(self.case.state)

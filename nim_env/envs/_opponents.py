@@ -60,8 +60,8 @@ class OpponentSampler:
     def refresh(self, start: Start) -> None:
         """Updates :attr:`opponents`, because members can have been added to the pool or removed.
 
-        Also checks that each opponent can play. Raises ValueError if the probabilities of a table are invalid in a
-        position. If ``start`` lets the opponent move first, also if each of its opening moves would end the game.
+        Then checks that each opponent can play. Raises ValueError if an opponent is a table with invalid
+        probabilities, or if ``start`` lets an opponent move first whose opening moves would all end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
         if self._refreshed_for == (numbers, start):

@@ -51,7 +51,7 @@ class Replies:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
     def check_start(self, start: Start) -> None:
-        """Raises ValueError if ``start`` lets the opponent move first but each opening move would end the game."""
+        """Raises ValueError if ``start`` lets the opponent move first but all its opening moves end the game."""
         if start in ("opponent", "random_player") and not self._distribution.is_opening.any():
             raise self._distribution.no_opening()
 

@@ -144,7 +144,7 @@ class ReplyLists:
 
     @cached_property
     def all_lists(self) -> AliasLists:
-        """The list of each state, then one for each of ``STARTS`` with the states in which episodes can begin."""
+        """The lists of all states, then one list for each of the four starts, with an episode's first states."""
         board = self._board
         moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]

@@ -344,7 +344,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the infos. ``is_new`` marks the games with new infos, as the keys with an underscore do."""
+        """Returns the infos. ``is_new``, the games with new infos, becomes the value of ``"_action_mask"`` etc."""
         states = games.states
         infos = {"action_mask": self.board.masks(states), "illegal_action": self.board.is_illegal(states)}
         if self._is_self_play:
