@@ -11,7 +11,7 @@ from gymnasium import Space, spaces
 def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
     """Returns the positions of the nonzero entries of an action mask. The mask ``None`` allows all actions.
 
-    Raises ValueError if the mask has the wrong shape, or if all entries are 0 and ``may_be_empty`` is False.
+    Raises ValueError if the mask has the wrong shape, or if it allows no action, unless ``may_be_empty`` is True.
     """
     if action_mask is None:
         return range(n_actions)
@@ -33,9 +33,9 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
     """Returns the space of the arrays that an agent observes, given the observation space of its environment.
 
-    If that is a dictionary with PettingZoo's keys, ``"observation"`` and ``"action_mask"``, the result is the
-    first of its two spaces. A tuple of ``Discrete`` spaces becomes a ``MultiDiscrete`` space. Raises TypeError for
-    any other dictionary or tuple.
+    For a dictionary with PettingZoo's keys, ``"observation"`` and ``"action_mask"``, this is the space
+    ``space["observation"]``. A tuple of ``Discrete`` spaces is converted to a ``MultiDiscrete`` space. Other
+    spaces are returned unchanged. Raises TypeError if their observations are not arrays.
     """
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         space = space["observation"]
@@ -51,7 +51,7 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
     """Returns the array that the agent observes, and the action mask (``None`` if the environment has none).
 
-    If ``observation`` is a dictionary, it contains both. Otherwise the mask is in ``info``.
+    If ``observation`` is a dictionary, it contains the array and the mask. Otherwise the mask is in ``info``.
     """
     if isinstance(observation, dict):
         return observation["observation"], observation["action_mask"]

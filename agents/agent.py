@@ -48,11 +48,14 @@ class Agent(ABC):
     ``(n_actions,)``. The mask is an int8 or bool array that is nonzero for each legal action, or ``None`` if all
     actions are legal. A batch adds leading dimensions to both.
 
-    **Transitions.** In self-play one agent plays all the players, so the transitions of different players
-    alternate. An agent that plays only one of several players gets only that player's transitions. When an episode
-    is truncated, ``terminated`` is False in its last transition, because the episode could have continued. The
-    player who moved last then never sees its next turn. So an agent that learns from its own turns
-    (:attr:`bootstraps_from`) gets no transition for that player's last action.
+    **Transitions.** Training passes to :meth:`update` the transitions of each player that the agent plays. In
+    self-play these are all players, so transitions of different players alternate. :attr:`bootstraps_from` says
+    whether the next observation in a transition is what the same player sees at its next turn ("own turn"), or
+    what the other player sees one ply later.
+
+    When an episode is truncated, it could have continued, so ``terminated`` is False in its last transition. With
+    "own turn", the transition of the player who moved last is then incomplete, because that player has no next
+    turn. This one transition is left out.
 
     **Saving.** The file holds the arguments of the constructor, except the spaces and ``seed``, and the arrays
     that :meth:`state_dict` returns. Each of these arguments must be stored as an attribute of the same name, and
@@ -166,10 +169,11 @@ class Agent(ABC):
         Args:
             observation: What the player observed before it acted.
             action: The action that it took, in ``action_space``.
-            reward: The reward for the action. In self-play, :attr:`bootstraps_from` says which rewards it
-                includes.
-            next_observation: The next observation. In self-play, :attr:`bootstraps_from` says which player
-                observes it. If the episode has terminated, this is its last observation.
+            reward: The reward for the action. In self-play, this is the sum of the player's rewards until its next
+                turn or, if :attr:`bootstraps_from` is ``"opponent turn"``, only the immediate reward.
+            next_observation: What the player observes at its next turn or, if :attr:`bootstraps_from` is
+                ``"opponent turn"``, what the other player observes at the turn in between. If the episode has
+                terminated, this is its last observation.
             terminated: Whether the episode has ended for good. It is False if the episode was truncated.
             next_action_mask: The action mask of the next observation, shape ``(n_actions,)``. ``None`` means that
                 all actions are legal.
@@ -296,8 +300,9 @@ class Agent(ABC):
         Raises:
             OSError: If the file cannot be written, or if ``path`` is a folder, a pipe or a device.
             TypeError: If a space or an argument of the constructor cannot be written as JSON.
-            ValueError: If the constructor refuses an argument with its saved value. The saved value of a schedule,
-                for example, is its current value.
+            ValueError: If the constructor does not accept an argument in the form in which it is saved, so the
+                agent could not be loaded. For example, a schedule is saved as its current value, and the
+                constructor of a subclass may accept only functions.
         """
         saving.save(self, path)
 

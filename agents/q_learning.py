@@ -182,7 +182,7 @@ class QLearningAgent(TabularAgent):
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """Returns the values of all actions at ``n`` observations, shape ``(n_actions, n)``, lowest if illegal."""
+        """Returns the Q-values at ``n`` observations, shape ``(n_actions, n)``, very low for illegal actions."""
         values = self.table.values.take(self.table.rows(observations, add=False), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL_PENALTY)
@@ -206,10 +206,10 @@ def _checked_schedule(name: str, value: Any) -> Any:
 def td_update(
     values: NDArray[np.float64], indices: NDArray[np.intp], targets: NDArray[np.float64], learning_rate: float
 ) -> None:
-    """Updates the values v at ``indices`` in place by v ← v + α (t − v), one index and target t after another.
+    """Updates ``values`` in place: moves the value v at each of ``indices`` to its target t by v ← v + α (t − v).
 
-    If an index occurs k times, with the targets t₁ … t_k, its k updates add up to
-    (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ. This sum is computed in one step.
+    If an index occurs several times, its updates follow one another. After k updates, with targets t₁ … t_k, the
+    value is (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ. This sum is computed at once.
     """
     if learning_rate == 1.0 or not indices.size:
         values[indices] = targets  # if an index occurs several times, its last target stays

@@ -19,7 +19,10 @@ INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when i
 
 
 def component_sizes(space: Space[Any]) -> NDArray[np.integer] | None:
-    """Returns how many values each component of a discrete space can have, or ``None`` for any other space."""
+    """Returns how many values each component of an observation can have.
+
+    Returns ``None`` for a space other than ``Discrete``, ``MultiDiscrete`` and ``MultiBinary``.
+    """
     if isinstance(space, spaces.Discrete):
         return np.array([space.n])
     if isinstance(space, spaces.MultiDiscrete):
@@ -52,9 +55,10 @@ class Table:
         n_actions: The number of actions, which is the number of columns.
 
     Attributes:
-        values: The values, float64. Change them in place. A dense table has the shape ``(n_rows, n_actions)``. A
-            hash table also has spare rows at the end, and the last of them stays 0 for unknown observations. When
-            it is full, its array is replaced by a larger one.
+        values: The values, float64. Change them in place. In a dense table their shape is ``(n_rows, n_actions)``.
+            In a hash table the array is larger, because it has unused rows at the end for observations to come.
+            When no row is left, a larger array replaces it. The last row is never used and stays 0, so an index of
+            -1 gives the values of an unknown observation.
     """
 
     def __init__(self, space: Space[Any], n_actions: int) -> None:
@@ -82,8 +86,8 @@ class Table:
     def row(self, observation: Any, *, add: bool = True) -> int:
         """Returns the row of one observation, as an index into ``values``.
 
-        If the observation is new to a hash table, the table gets a row for it. With ``add=False`` it does not, and
-        the result is -1, the index of a row of zeros.
+        If the observation is new to a hash table, the table gets a row for it. With ``add=False`` no row is added,
+        and the result is -1, the index of a row of zeros.
 
         Raises TypeError or ValueError if the observation is not in the space. If the space is not discrete, only
         the kind of the observation's numbers and its shape are checked.

@@ -139,7 +139,7 @@ def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed:
 
 
 def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str, Agent]:
-    """Returns the agent of each player of an AEC environment, after checking that it can be trained there."""
+    """Returns the agent of each player of an AEC environment. Raises ValueError if one cannot be trained there."""
     names = env.possible_agents
     agent_of = dict(agent) if isinstance(agent, Mapping) else dict.fromkeys(names, agent)
     if agent_of.keys() != set(names):
@@ -156,10 +156,11 @@ def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str,
 def _single_episodes(
     agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
 ) -> EndedEpisodes:
-    """Trains in a single environment, without end, and yields ``(1, return, length)`` after each episode.
+    """Trains in a single environment for an unlimited number of episodes.
 
-    The 1 is the number of episodes that have ended. ``play(agent, env, seed)`` plays one episode, learns from it,
-    and returns its return and its length.
+    Yields ``(1, return, length)`` after each episode, where 1 is the number of episodes that have just ended, as
+    in the training loop for vector environments. ``play(agent, env, seed)`` plays one episode, learns from it, and
+    returns its return and its length. Only the first episode gets the seed.
     """
     learners = _learners(agent)
     while True:
@@ -173,7 +174,7 @@ def _single_episodes(
 
 
 def _learners(agent: Agent | Mapping[str, Agent]) -> list[Agent]:
-    """Returns the agents that are trained, each of them once."""
+    """Returns the agents that are trained. An agent that stands for several players is in the list once."""
     learners = agent.values() if isinstance(agent, Mapping) else [agent]
     return list({id(learner): learner for learner in learners}.values())
 

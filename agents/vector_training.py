@@ -33,7 +33,7 @@ class Observed(NamedTuple):
         return Observed(*take_rows(self, envs))
 
     def replaced(self, envs: Indices, new: "Observed") -> "Observed":
-        """Returns a copy in which the rows of the environments ``envs`` are replaced by ``new``."""
+        """Returns a copy with the rows of ``new`` for the environments ``envs``, in this order."""
         copies = Observed(*(array.copy() for array in self))
         for array, rows in zip(copies, new, strict=True):
             array[envs] = rows
@@ -108,7 +108,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def choose_actions(agent: Agent, observed: Observed, is_acting: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns an action for each environment: the agent's, or the lowest action where ``is_acting`` is False."""
+    """Returns the agent's actions, and the lowest action if ``is_acting`` is False, since it is ignored there."""
     actions = np.full(len(is_acting), agent.first_action, np.int64)
     envs = is_acting.nonzero()[0]
     if envs.size:
@@ -162,9 +162,9 @@ def own_turn_transitions(last: Step | None, step: Step, envs: Indices) -> Transi
         player 0    o, a ------------> o, a -----> last o
         player 1             o, a ---------------> last o
 
-    The players alternate, so each step completes a transition of the player who did not act in it. If the step has
-    terminated the episode, it also completes the transition of the player who acted. If the episode was truncated,
-    it does not, because that player does not see the next observation. ``last`` is the step before, if any.
+    After a step the other player is to move, which completes the transition that it began in ``last``, the step
+    before (``None`` at first). If the step terminates the episode, it also completes the transition of the player
+    who acted. If it truncates the episode, that player has no next turn, and this transition is left out.
     """
     if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
         raise ValueError("the players of a vector environment must alternate; train in a single environment")

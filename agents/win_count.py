@@ -23,7 +23,8 @@ class WinCountAgent(TabularAgent):
     - After a loss (a negative last reward), the counts of the legal alternatives to each of its actions grow by 1.
     - After a draw or a truncated episode, nothing changes.
 
-    The table holds these counts, less 1, so the agent has no Q-values.
+    The table holds the counts, each reduced by 1, because a new entry of a table is 0. The agent has no Q-values,
+    so :meth:`q_values` raises NotImplementedError.
 
     The agent can be trained against an opponent in a single environment, but not by self-play and not in vector
     environments. It comes from a published program that learns simple Nim, system 5 in
@@ -43,9 +44,9 @@ class WinCountAgent(TabularAgent):
         observation_space: The space of the observations; :class:`Agent` describes which spaces are possible.
         action_space: A ``Discrete`` space.
         cutoff: The limit for the sum of the counts of all legal actions at an observation. When the sum exceeds
-            it, all of these counts are lowered by the same number, which makes the smallest 1 again. Differences
-            between the actions then weigh more, so the agent learns faster. The source calls this normalization.
-            ``None`` turns it off.
+            the limit, the same number is subtracted from all of these counts, so the smallest is 1 again. The
+            probabilities of the actions then differ more, so the agent learns faster. The published program calls
+            this normalization. ``None`` for no limit.
         seed: The seed of the agent's own random generator.
 
     Raises:
@@ -115,8 +116,8 @@ class WinCountAgent(TabularAgent):
     ) -> None:
         """Remembers one action of the current episode, and updates the counts when the episode has terminated.
 
-        The legal alternatives to an action come from the mask that :meth:`act` last received with the same
-        observation. If it received no mask, all actions count as legal.
+        After a loss, the counts of the legal alternatives to each action grow. Which actions were legal is known
+        from :meth:`act`, which remembers the mask of each observation. Without a mask, all actions count as legal.
         """
         column = self.checked_action(action) - self.first_action
         if not math.isfinite(reward):

@@ -7,10 +7,10 @@ In the order of one run:
 - :mod:`nim_env.check.examination` examines one player in this process, with the modules below.
 - :mod:`nim_env.check.players` loads a player from any file, as a policy with its values.
 - :mod:`nim_env.check.programs` finds the player in a program, says how to call it, and describes the errors of
-  programs. The web page "Your own program" uses it too.
+  programs. The project's web page "Your own program" uses it too.
 - :mod:`nim_env.check.values` reads the values of a player.
 - :mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim.
-- :mod:`nim_env.check.report` has the entry of a player in the report, and prints it.
+- :mod:`nim_env.check.report` has the results of a player, its entry in the report, and converts them to text.
 
 This package imports the game, the policies, the evaluation, the rendering and, for the file of a model,
 :mod:`nim_env.sb3`. Only ``nim_env.__main__`` imports this package.

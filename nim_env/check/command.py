@@ -22,8 +22,8 @@ def main(arguments: list[str] | None = None) -> int:
             ``None`` to take them from ``sys.argv``.
 
     Returns:
-        The exit status, which is 2 if a file could not be judged, otherwise 1 if the expert mastery of a player is
-        below ``--min-expert``, and otherwise 0.
+        The exit status. It is 2 if a file could not be judged. Otherwise it is 1 if a player's expert mastery, its
+        average probability of a winning move in winning positions, is below ``--min-expert``. Otherwise it is 0.
     """
     options = parse(arguments)
     if options.json is not None:

@@ -82,7 +82,7 @@ def examine(name: str, options: Options) -> Entry:
 def _load_seeded(name: str, options: Options, episodes: int) -> LoadedPlayer:
     """Seeds the random generators of Python and NumPy, which the player's file can use, and loads the player.
 
-    ``episodes`` is the number of games for the function ``train`` of the file.
+    If the file has a function ``train`` instead of a player, it is called with ``episodes``, the number of games.
     """
     random.seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002
@@ -90,10 +90,11 @@ def _load_seeded(name: str, options: Options, episodes: int) -> LoadedPlayer:
 
 
 def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specification.Fault]:
-    """Tests the functions of a program that follows CS50's project Nim, and returns their faults.
+    """Tests the functions of a program that was written for CS50's project Nim, and returns their faults.
 
-    Returns an empty list for any other program, and if the game or the training is not the one of the course. The
-    course has four heaps, no limit on the objects of a move, and values that start at 0.
+    The tests are made for the course's own game: four heaps, no limit on the objects of a move, and values that
+    start at 0. Returns an empty list without testing anything if the options say something else, or if the player
+    is not such a program.
     """
     is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not options.initial
     if player.make_player is None or not is_course:
@@ -114,10 +115,11 @@ def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
 
 
 def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> TrainingFacts:
-    """Collects what the options and the player's file say about the player's training.
+    """Collects what the options and the player's file say about its training, for the diagnosis of its values.
 
     If the player was trained by the function ``train`` of its file, ``train`` is called once more, with fewer
-    games. The values after this shorter training are one of the facts.
+    games. The diagnosis compares the values after this shorter training with the final ones, and so finds out
+    whether they were still changing.
     """
     earlier = None
     if player.is_trained:
@@ -139,16 +141,16 @@ def _facts_of_training(player: LoadedPlayer, name: str, options: Options) -> Tra
 def _summary(
     faults: list[specification.Fault], wrong_choices: list[str], diagnosis: evaluation.Diagnosis
 ) -> tuple[str, list[str], str]:
-    """Sums up what is wrong with a player.
+    """Sums up what is wrong with a player, from its functions, from its choices of moves and from its values.
 
     Args:
-        faults: The faults of its functions.
-        wrong_choices: Sentences about positions in which it does not choose its best value.
-        diagnosis: The diagnosis of its values, or of its moves if it has no values.
+        faults: The faults of the player's functions.
+        wrong_choices: Sentences about positions in which the player does not choose a move with the best value.
+        diagnosis: The diagnosis of the player's values, or of its moves if it has no values.
 
     Returns:
         The result ("bug", "no bug found" or "undecided"), the places of the bugs, such as ``["choose_action"]``,
-        and the verdict in words. If nothing is wrong, the result and the verdict are those of the diagnosis.
+        and the verdict in words. If no argument shows a bug, the diagnosis gives the result and the verdict.
     """
     sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
     sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]
@@ -183,9 +185,10 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 def _measured(rules: NimRules, policy: FunctionPolicy) -> TabularPolicy:
     """Measures in all positions how often a player's function gives each answer.
 
-    The function is queried twice in every position. If the two answers differ anywhere, it is queried 30 times in
-    every position. Positions in which the first two answers agree are included, because a rare mistake there would
-    otherwise be missed.
+    The function is queried twice in every position, which shows whether its answers are random. If the two answers
+    agree in every position, they are not, and each answer has the probability 1. Otherwise the function is queried
+    30 times in every position. This includes positions in which the first two answers agree, because a rare
+    mistake there would otherwise be missed.
     """
     positions = rules.all_positions()[1:]
     masks = rules.action_mask(positions)
@@ -206,9 +209,9 @@ def _can_fail(policy: TabularPolicy) -> NDArray[np.bool_]:
 
 
 def _unanswered(player: LoadedPlayer, policy: TabularPolicy) -> str:
-    """Returns a sentence about the positions in which a player can fail to give a legal move.
+    """Returns a sentence that says in how many positions a player can fail to give a legal move.
 
-    The sentence gives their number and the smallest of them. It is empty if there are none.
+    The sentence also names the smallest of these positions. If there are none, the string is empty.
     """
     can_fail = _can_fail(policy)
     if not can_fail.any():
@@ -222,12 +225,13 @@ def _unanswered(player: LoadedPlayer, policy: TabularPolicy) -> str:
 def _wrong_choices(
     player: LoadedPlayer, policy: TabularPolicy, q_values: NDArray[Any] | None, unanswered: str
 ) -> list[str]:
-    """Returns sentences about the positions in which a player's function does not play the move it values most.
+    """Compares a player's moves with its Q-values, and returns sentences about moves that are not the best.
 
-    The first is ``unanswered``, the sentence about positions in which the function can fail to give a legal move.
-    The second is about positions in which it can play a move that has a lower Q-value than another one. Each is
-    left out if there are no such positions. The list is empty if the player is not a function, or if it has no
-    Q-values.
+    There are up to two sentences. One says in how many positions the player can play a move that has a lower
+    Q-value than another legal move. The other says in how many it can fail to give a legal move. It begins with
+    ``unanswered``, which :func:`_unanswered` has returned.
+
+    The list is empty if there are no such positions, if the player is not a function, or if it has no Q-values.
     """
     if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
         return []
@@ -246,20 +250,22 @@ def _wrong_choices(
 
 
 def _starts_from_0(values: NDArray[Any]) -> str:
-    """Explains a player's wrong choices by a maximum that starts from 0, if the values allow this explanation.
+    """Explains a player's wrong choices by a common bug, if the Q-values allow this explanation.
 
-    Such a maximum goes wrong only in positions without a value above 0. ``values`` are the Q-values in the
-    positions with a wrong choice, of shape ``(n, n_actions)``. Returns a sentence, or an empty string if one of
-    the values is above 0.
+    The bug is a search for the largest value that starts with ``best = 0`` instead of minus infinity. It matters
+    only in positions in which all values are 0 or below, because then no value is larger than ``best``.
+
+    ``values`` are the Q-values in the positions with a wrong choice, of shape ``(n, n_actions)``. Returns a
+    sentence about the bug, or an empty string if one of the values is above 0.
     """
     sentence = " All its values there are 0 or below: the maximum of its choice starts from 0."
     return sentence if (values <= 0).all() else ""
 
 
 def _smallest_position(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
-    """Returns the heap sizes of the smallest of some positions, the one with the fewest objects.
+    """Returns the heap sizes of the position with the fewest objects, among those that ``is_position`` marks.
 
-    ``is_position`` says for each position except the empty one whether it is one of them.
+    ``is_position`` has a boolean for each position except the empty one, shape ``(n_positions - 1,)``.
     """
     return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
 
@@ -271,10 +277,11 @@ def _count_in_words(is_position: NDArray[np.bool_]) -> str:
 
 
 def _remarks(policy: TabularPolicy, unanswered: str) -> Iterator[str]:
-    """Yields the remarks about a player's moves.
+    """Yields up to two sentences about a player's moves for the report.
 
-    One is the sentence ``unanswered`` about positions without a legal move, if it is not empty. The other says in
-    how many positions the player draws its move, if it does so anywhere.
+    The first is ``unanswered``, which says in how many positions the player can fail to give a legal move. It is
+    left out if it is empty. The second says in how many positions the player draws its move at random. It is left
+    out if there are no such positions.
     """
     if unanswered:
         yield f"{unanswered[0].upper()}{unanswered[1:]}"

@@ -34,8 +34,8 @@ def run_in_process(function: Callable[..., Any], *arguments: Any, time_limit: fl
     """Calls a function in a new process and returns its result.
 
     When the function has returned, failed or exceeded the time limit, the new process and all processes that it
-    has started are killed. The latter are found in two ways. Most of them are in the process group of the new
-    process. The others have inherited an environment variable with a unique name, the ``mark``.
+    has started are killed. Most of them belong to the process group of the new process. Those that have left the
+    group are found by an environment variable with a unique name, which they have inherited from the new process.
 
     Args:
         function: The function. It must be defined at the top of a module, because the new process imports it.
@@ -95,7 +95,7 @@ def _kill_group(number: int | None) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kills every process that was started with an environment variable named ``mark``.
+    """Kills every process that was started with the environment variable named ``mark`` (:func:`run_in_process`).
 
     Does nothing on systems other than Linux, because they have no files ``/proc/PID/environ`` to read.
     """
@@ -113,8 +113,8 @@ _last_run: dict[Path, set[str]] = {}
 def run_file(path: Path) -> dict[str, Any]:
     """Runs a Python file, which can import the modules in its folder, as a script can.
 
-    The modules that the previously run file imported from its folder are unloaded first. So if the new file has a
-    neighbor with the same name, it imports this neighbor.
+    The modules that the previous file imported from its own folder are unloaded first. Otherwise, if both folders
+    had a ``helpers.py``, the new file would get the ``helpers`` of the previous one.
 
     Args:
         path: The file.
@@ -134,7 +134,7 @@ def run_file(path: Path) -> dict[str, Any]:
 
 
 def _forget_modules_of_last_run() -> None:
-    """Unloads the modules in the folder of the file that :func:`run_file` ran last, if that file imported them."""
+    """Unloads the modules that the file of the last :func:`run_file` imported from its own folder."""
     for folder, before in _last_run.items():
         for name in set(sys.modules) - before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")

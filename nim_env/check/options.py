@@ -3,14 +3,14 @@
 A player is named by
 
 ==================  =========================================================================================
-``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
-                    n games, as in CS50's project Nim
+``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns such an
+                    object after n games, as in CS50's project Nim
 ``FILE.py:NAME``    a function ``(heaps) -> (heap, count)``, ``(observation, action_mask) -> action`` or, on a
                     single heap, ``(heap) -> number of objects``; an object whose method ``choose_action`` or
                     ``getMove`` is such a function; a policy; an agent; or Q-values in a dictionary or an array;
                     NAME can have dots, as in ``agent.get_move``
-``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` file has this array alone, or an
-                    array named ``probabilities``
+``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` file has only this array, or the
+                    probabilities of the moves in an array of this shape named ``probabilities``
 ``.json``           Q-values in rows of heaps, heap, count and value: ``[[[1, 3, 5, 7], 0, 1, -0.5], ...]``
 ``.zip``            a model of Stable-Baselines3 or sb3-contrib
 ==================  =========================================================================================
@@ -18,8 +18,8 @@ A player is named by
 A player can also be a built-in policy: ``random``, ``take-N`` or ``expert``. Files ``.py`` and ``.zip`` run code
 when they are loaded: check only files that you trust.
 
-The exit status is 0 if every file was judged, 1 if a player is below --min-expert, and 2 if a file could not be
-judged.
+The exit status is 0 if every file was judged, 1 if a player's expert mastery is below --min-expert, and 2 if a
+file could not be judged.
 """
 
 from __future__ import annotations
@@ -36,21 +36,23 @@ from nim_env.rules import NimRules
 class Options:
     """The options of the command line, which describe the players, the game and the output.
 
-    An attribute is ``None`` if its option was not given and has no default.
+    What they say about training holds for all players. An attribute is ``None`` if its option was not given and
+    has no default.
 
     Attributes:
         rules: The game, from ``--heaps``, ``--max-take`` and ``--normal``.
         files: The names of the players, such as ``nim.py`` or ``nim.py:player``.
-        opponent: The name of the player that they learned against. ``None`` for self-play.
-        discount: The discount of their training.
-        rewards: The rewards of a win and of a loss in their training.
-        initial: The value at which their Q-values started.
-        on_policy: True if they learned by an on-policy method such as SARSA, otherwise ``None``.
-        episodes: The number of games that a file's function ``train`` is called with.
+        opponent: The name of the player that the players learned against. ``None`` for self-play.
+        discount: The discount of the training.
+        rewards: The rewards of a win and of a loss in the training.
+        initial: The value at which the Q-values started.
+        on_policy: True if the players learned by an on-policy method such as SARSA, otherwise ``None``.
+        episodes: The number of games to train, for a file that has a function ``train`` instead of a player.
         seed: The seed of Python's and NumPy's random generators, which are seeded before a file is loaded.
-        picture: The file in which the map of positions is drawn.
-        json: The file in which all results are written.
-        min_expert: The expert mastery that every player must reach, from 0 to 1.
+        picture: The file for a picture that shows in which winning positions the player plays a winning move.
+        json: The file to which all results are written.
+        min_expert: The expert mastery that every player must reach: its average probability of playing a winning
+            move in winning positions, from 0 to 1. If a player is below, the exit status is 1.
         time_limit: The time limit for each player, in seconds.
     """
 

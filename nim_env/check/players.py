@@ -53,11 +53,11 @@ class LoadedPlayer:
             has no values.
         remark: A sentence about its values for the report. Empty if there is nothing to say.
         is_trained: Whether it was trained by the function ``train`` of its file.
-        discount: The discount of its training, which a model's file contains. ``None`` if it is not known.
-        behavior_policy: For a model with an actor and a critic, the policy that it followed in training, whose
-            values the critic estimates. It draws its moves, while ``policy`` plays the most probable ones. If the
-            model was trained without masks, it can also play illegal actions, which lose at once. ``None`` for all
-            other players.
+        discount: The discount of its training. Only the file of a model contains it; otherwise it is ``None``.
+        behavior_policy: The policy that a model with an actor and a critic followed in training. There it drew
+            moves with the actor's probabilities, and the critic's values are for this play. ``policy``, in
+            contrast, always plays the most probable move. If the model was trained without masks,
+            ``behavior_policy`` can also draw illegal actions, which lose at once. ``None`` for all other players.
         initial: The value at which its Q-values started. It is what the player's method, such as ``get_q_value``,
             returns for a move that is missing from its dictionary of Q-values. ``None`` if it is not known.
         make_player: A function that makes a new, untrained player of the same class. ``None`` unless the player
@@ -101,7 +101,7 @@ class LoadedPlayer:
 
         Returns:
             The illegal answer in up to 200 characters, such as ``None`` or ``(0, 9)``. The string is empty if the
-            policy is not a function, or if the function draws its answers and 100 of them are legal.
+            policy is not a function, or if it is a function that draws its answers and the next 100 are legal.
         """
         position = np.array([heaps])
         if isinstance(self.policy, policies.FunctionPolicy):
@@ -149,7 +149,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def _candidate_in_program(name: str) -> Any:
-    """Returns the object that a name such as ``nim.py:agent.get_move`` stands for. Its file is run."""
+    """Runs the file of a name such as ``nim.py:agent.get_move``, and returns the object with this name in it."""
     file, _, attribute = name.partition(".py:")
     with running_code_of(name):
         candidate: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))

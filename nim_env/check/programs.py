@@ -23,7 +23,11 @@ CHOICE_METHODS = ("choose_action", "getMove")
 
 
 def has_choice_method(thing: Any) -> bool:
-    """Returns whether an object or a class has one of the :data:`CHOICE_METHODS`. Returns False for a module."""
+    """Returns whether an object or a class has one of the :data:`CHOICE_METHODS`.
+
+    Returns False for a module. A program can import one with a function of this name, but the module is not a
+    player.
+    """
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in CHOICE_METHODS)
 
 
@@ -52,8 +56,8 @@ def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
         player: An object with one of the :data:`CHOICE_METHODS`, or a function.
 
     Returns:
-        The player's method, or the player itself if it has none. The second value has the keyword arguments for
-        each call: ``{"epsilon": False}``, which turns off exploration, if there is such a parameter, else ``{}``.
+        The function or method, and the keyword arguments to call it with. These are ``{"epsilon": False}``, which
+        turns off exploration, if it has a parameter ``epsilon``, and otherwise ``{}``.
     """
     choose = next((getattr(player, choice) for choice in CHOICE_METHODS if hasattr(player, choice)), player)
     explores = callable(choose) and "epsilon" in inspect.signature(choose).parameters
@@ -61,7 +65,10 @@ def choice_of(player: Any) -> tuple[Any, dict[str, bool]]:
 
 
 def required_parameters(function: Callable[..., Any]) -> list[str]:
-    """Lists the names of the parameters without a default value, except ``epsilon``."""
+    """Lists the names of the parameters that a caller must pass.
+
+    ``epsilon`` is left out, because :func:`choice_of` says what to pass for it.
+    """
     parameters = inspect.signature(function).parameters.values()
     is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
@@ -139,12 +146,12 @@ def how_to_name_a_player(thing: Any, name: str) -> str:
 
 
 def player_factory(player: Any) -> Callable[[], Any] | None:
-    """Returns a function that makes a new, untrained player of the same class as ``player``.
+    """Returns a function that makes new, untrained players of the same class as ``player``, to test their methods.
 
-    If the class needs arguments, the new player is a copy with an empty dictionary ``q``.
+    If the class needs arguments, a new player is a copy of ``player`` with an empty dictionary ``q``.
 
-    Returns ``None`` unless ``player`` has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``, which
-    are a position and a move as in CS50's project Nim.
+    Only players that are written as in CS50's project Nim can be tested. They have a dictionary ``q`` whose keys
+    are pairs of a position and a move, such as ``((1, 3, 5, 7), (0, 1))``. For other players, returns ``None``.
     """
     first = next(iter(player.q), None) if isinstance(getattr(player, "q", None), Mapping) else None
     has_keys_of_project = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
@@ -219,8 +226,8 @@ def describing_errors(name: str, when: str = "", others: tuple[type[Exception], 
 
     Args:
         name: The player's name on the command line, such as ``nim.py`` or ``nim.py:player``.
-        when: When the code runs, in the words of the error message, such as "at 0-0-1". Empty while the file is
-            imported.
+        when: When the code runs, in the words of the error message, such as "at 0-0-1", which means that it plays
+            at the heap sizes 0, 0 and 1. Empty while the file is imported.
         others: Types of errors that are not turned into a :class:`PlayerError`.
 
     Raises:
@@ -240,7 +247,8 @@ def describe_error(error: BaseException, name: str, when: str) -> str:
     Args:
         error: The error.
         name: The player's name on the command line, such as ``nim.py`` or ``nim.py:player``.
-        when: When the code ran, such as "at 0-0-1". Empty if the file was being imported.
+        when: When the code ran, such as "at 0-0-1", which means that it played at the heap sizes 0, 0 and 1. Empty
+            if the file was being imported.
 
     Returns:
         The description, such as ``nim.py, line 3: KeyError: 7 (at 0-0-1)``. The line is the last one of the

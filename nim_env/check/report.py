@@ -32,14 +32,16 @@ class Entry:
         player: The player's name on the command line.
         game: The game in words.
         metrics: The exact metrics by name, as :meth:`nim_env.evaluation.Report.to_dict` returns them.
-        share: Expert mastery, rescaled so that random play has 0 and perfect play has 1.
+        share: Expert mastery, the average probability of a winning move in winning positions, rescaled so that
+            random play has 0 and perfect play has 1.
         won_positions: The number of winning positions.
         mistakes: The number of winning positions in which the player can play a losing move.
         first_mistakes: The five mistakes with the fewest objects, in words.
         remarks: Sentences about the player's values and answers.
         result: The result of the verdict: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
-        bugs_in: Where the bugs are: the names of the functions that have one, ``"choice"`` if the choice of moves
-            has one, and the names of the bugs that the values show. Empty if there are none.
+        bugs_in: Where the bugs are, empty if there are none. It has the name of each function with a bug,
+            ``"choice"`` if the player does not choose the move with its best value, and the names of the bugs that
+            its values show.
         findings: The findings of the diagnosis, as :class:`nim_env.evaluation.Diagnosis` names them.
         verdict: What the examination found, in words.
     """
@@ -60,7 +62,8 @@ class Entry:
     def to_json(self) -> dict[str, Any]:
         """Returns the entry as a dictionary, for the file of the option ``--json``.
 
-        Each metric has its own key, and ``"error"`` is ``None``.
+        Its keys are the names of the attributes, but instead of ``"metrics"`` it has a key for each metric. Like
+        the dictionary of a :class:`FailedEntry`, it has a key ``"error"``, whose value is ``None`` here.
         """
         attributes = dict(vars(self))
         player, game, metrics = (attributes.pop(name) for name in ("player", "game", "metrics"))
@@ -68,7 +71,7 @@ class Entry:
 
 
 def full_report(entry: Entry) -> str:
-    """Returns the text that the command prints for a player if it is the only one."""
+    """Returns the text that the command prints for a player if no other player is judged."""
     metrics = {**entry.metrics, "share": entry.share}
     lines = [f"{entry.player} on {entry.game}"]
     lines += [f"{name:24} {number:.4f}" for name, number in metrics.items()]
@@ -78,10 +81,10 @@ def full_report(entry: Entry) -> str:
 
 
 def summary_line(entry: Entry) -> str:
-    """Returns the line that the command prints for each player if there are several.
+    """Returns the line that the command prints for each player if there are several players.
 
-    It has the player's name, expert mastery, share, result and remarks. If there is a bug, the result says where.
-    Otherwise the result is the first sentence of the verdict.
+    The line has the player's name, expert mastery and share, then either the places of the bugs or, if there are
+    none, the first sentence of the verdict, and finally the remarks.
     """
     is_bug = entry.result == "bug"
     result = f"bug: {', '.join(entry.bugs_in)}" if is_bug else entry.verdict.partition(".")[0].lower()

@@ -64,13 +64,12 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
     answer. A function is not tested if the player does not have it, or if it does not take the arguments of the
     course. If ``get_q_value`` has a fault, the other functions are tested with a correct one instead.
 
-    The player must keep its values in a dictionary ``q`` with keys ``(state, action)``, such as ``((1, 3, 5, 7),
-    (3, 2))``. If an update does not appear under such a key, but ``get_q_value`` returns the new value, the values
-    are kept elsewhere. Then nothing is tested. If the player has no ``update_q_value``, the caller must make sure
-    that the keys have this form.
+    Nothing is tested if the player does not keep its values in a dictionary ``q`` with keys ``(state, action)``,
+    such as ``((1, 3, 5, 7), (3, 2))``. Updating a value shows whether it does. If the player has no
+    ``update_q_value``, the caller must make sure of it.
 
-    The state of Python's global random generator, from which players draw, is restored at the end. The probability
-    that a player that explores correctly gets a fault is at most 1 in 10,000.
+    Players draw from Python's global random generator, whose state is restored at the end. How often a player
+    explores is estimated. The probability that the estimate leads to a false report is at most 1 in 10,000.
 
     Args:
         make_player: A function that returns a new player with the attributes ``q``, ``alpha`` and ``epsilon``. Its
@@ -78,7 +77,7 @@ def faults(make_player: Callable[[], Any], seed: int = 0) -> list[Fault]:
         seed: The seed for the tables and for Python's global random generator.
 
     Returns:
-        The faults. If a function goes wrong in the same way in several calls, only the smallest is in the list.
+        The faults. If a function fails in the same way in several calls, only the smallest example is reported.
     """
     before = random.getstate()
     random.seed(seed)
@@ -95,9 +94,9 @@ def tested_functions(make_player: Callable[[], Any]) -> dict[str, bool]:
         make_player: A function that returns a new player.
 
     Returns:
-        A dictionary from the course's functions with their parameters, such as ``"best_future_reward(state)"``, to
-        whether the player has such a function. It is empty if nothing can be tested, because the player does not
-        keep its values in ``q`` as the course does.
+        A dictionary with a key for each of the course's four functions, such as ``"best_future_reward(state)"``.
+        Its value is True if the player has a function with this name and these parameters. The dictionary is empty
+        if nothing can be tested, because the player does not keep its values in ``q`` as the course does.
     """
     sample = make_player()
     if not _has_table_of_course(make_player()):
@@ -150,7 +149,7 @@ class _Case(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The Q-values in words, such as "the values are -1.0 for (3, 1)". They explain why an answer is right."""
+        """The Q-values in words, such as "the values are -1.0 for (3, 1)", to explain why an answer is right."""
         words = [
             f"{value} for {action}{'' if (self.state, action) in self.table else ' (unseen)'}"
             for action, value in self.values.items()
@@ -165,7 +164,7 @@ class _ExpectedCall(NamedTuple):
 
     Attributes:
         arguments: The arguments of the call after the first one, which is the position.
-        right: All right answers. ``update_q_value`` returns nothing, so its answers are values that it can store.
+        right: All right answers. For ``update_q_value``, which returns nothing, this is the value to be stored.
         reason: Why these answers are right, in words.
     """
 
@@ -175,13 +174,19 @@ class _ExpectedCall(NamedTuple):
 
 
 def _drawn_update(case: _Case, generator: random.Random) -> tuple[Action, float, int, float]:
-    """Draws the arguments of ``update_q_value`` after the position: action, old_q, reward and future_rewards."""
+    """Draws the last four arguments of ``update_q_value``: the action, old_q, reward and future_rewards.
+
+    The action is legal in the position of the test case, and old_q is its Q-value.
+    """
     action, old_q = generator.choice([*case.values.items()])
     return action, old_q, generator.choice((-1, 0, 1)), generator.choice(_TENTHS)
 
 
 def _call_of_get_q_value(case: _Case, _: float, generator: random.Random) -> _ExpectedCall | None:
-    """Returns a call of ``get_q_value`` in a test case, for a random action, or ``None`` if the game is over."""
+    """Draws an action for ``get_q_value`` in a test case, and returns it with the right answer.
+
+    Returns ``None`` if the game is over, because there is no action.
+    """
     if not case.values:
         return None
     action, value = _drawn_update(case, generator)[:2]
@@ -189,15 +194,16 @@ def _call_of_get_q_value(case: _Case, _: float, generator: random.Random) -> _Ex
 
 
 def _call_of_best_future_reward(case: _Case, *_: Any) -> _ExpectedCall:
-    """Returns a call of ``best_future_reward`` in a test case. The right answer is 0 if the game is over."""
+    """Returns the right answer of ``best_future_reward`` in a test case, which is 0 if the game is over."""
     best = max(case.values.values(), default=0)
     return _ExpectedCall((), [best], f"{case.reason}, so {best} is right")
 
 
 def _call_of_update_q_value(case: _Case, alpha: float, generator: random.Random) -> _ExpectedCall | None:
-    """Returns a call of ``update_q_value`` in a test case, for a random action.
+    """Draws arguments for ``update_q_value`` in a test case, and returns them with the value to be stored.
 
-    Returns ``None`` if the game is over, or if ``alpha`` is NaN because the player has none.
+    ``alpha`` is the player's learning rate. Returns ``None`` if the game is over, because there is no action, or
+    if ``alpha`` is NaN, because the player has no learning rate.
     """
     if not case.values:
         return None
@@ -210,7 +216,10 @@ def _call_of_update_q_value(case: _Case, alpha: float, generator: random.Random)
 
 
 def _call_of_choose_action(case: _Case, *_: Any) -> _ExpectedCall | None:
-    """Returns a call of ``choose_action`` in a test case, or ``None`` if the game is over."""
+    """Returns the right answers of ``choose_action`` in a test case: the actions with the largest Q-value.
+
+    Returns ``None`` if the game is over, because there is no action.
+    """
     values = case.values
     if not values:
         return None
@@ -223,9 +232,10 @@ class _Test(NamedTuple):
     """How one of the course's functions is tested.
 
     Attributes:
-        parameters: The names of its parameters, separated by commas.
-        make_call: A function that makes a call for a test case. It takes the test case, the player's alpha and a
-            random generator, and returns ``None`` if the course's function cannot be tested in this case.
+        parameters: The names of the function's parameters, separated by commas.
+        make_call: Returns the arguments and the right answers for a test case. It takes the test case, the
+            player's learning rate and a random generator. It returns ``None`` if the function cannot be tested in
+            this case.
     """
 
     parameters: str
@@ -266,7 +276,7 @@ def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
 
 
 class _Trial(NamedTuple):
-    """A call of a function that is made on a new player.
+    """One call of a tested function, which is made on a new player.
 
     Attributes:
         function: The name of the function.
@@ -303,9 +313,9 @@ class _Trial(NamedTuple):
         return any(_attempt(_is_right, answer, one) is True for one in right)
 
     def kind_of(self, answer: Any) -> tuple[str, bool]:
-        """Returns the type of a wrong answer, such as "number", and whether the game is in progress.
+        """Returns the kind of a wrong answer, because each kind of fault is reported only once.
 
-        If several wrong answers of a function agree in both, only one fault is reported.
+        The kind is the type of the answer, such as "number", and whether the game is in progress.
         """
         name = "number" if isinstance(answer, int | float) else type(answer).__name__
         return name, any(self.case.state)
@@ -327,8 +337,8 @@ def _trials(
     """Yields the trials of a function, one for each test case in which the function can be tested.
 
     If the function has the parameter ``epsilon``, there are two trials for each test case: without and with
-    exploration. Yields nothing if the player ``sample`` does not have the function, or if its function does not
-    take the arguments of the course.
+    exploration. ``sample`` is any player of the tested class. Nothing is yielded if it does not have the function,
+    or if the function does not take the arguments of the course.
     """
     tested, parameters = _TESTS[function], _parameters_of(sample, function)
     if not _takes(parameters, tested.n_arguments):
@@ -358,9 +368,9 @@ def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
 def _cases(generator: random.Random) -> list[_Case]:
     """Returns the test cases for each function, from the smallest to the largest.
 
-    They are in the order of the number of objects, and then of the number of entries of the table. Each position
-    with up to two objects is combined with every table of the values ``_SMALL_VALUES``. In the other test cases,
-    the position and the table are drawn at random.
+    The size is the number of objects and then the number of Q-values, so the first wrong answer is the smallest
+    counterexample. Positions with up to two objects are tested systematically: with each table that gives every
+    action one of the ``_SMALL_VALUES``. In the other test cases, the position and the table are drawn at random.
     """
     positions = sorted(product(*(range(size + 1) for size in _PILES)), key=sum)
     cases = []
@@ -389,7 +399,8 @@ def _give_table(player: Any, table: dict[Any, float], is_corrected: bool = False
 def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:
     """Calls a function, and returns its result or the exception that it raises.
 
-    If ``state`` is a list and the function raises TypeError, it is called again with a tuple.
+    The course passes states as lists, but some programs expect tuples, for example as keys of a dictionary. So if
+    ``state`` is a list and the function raises TypeError, it is called again with a tuple.
     """
     try:
         return function(state, *arguments, **options)
@@ -402,7 +413,8 @@ def _attempt(function: Callable[..., Any], state: Any, *arguments: Any, **option
 def _is_right(answer: Any, right: Any) -> bool:
     """Returns whether an answer is equal to the right action, or close to the right number.
 
-    An action can be a list or a tuple. Raises an error of any type if the answer has another type.
+    ``right`` is a tuple if it is an action, and a number otherwise. The answer can also be a list that is equal to
+    the action. If the answer is neither an action nor a number, any type of error can be raised.
     """
     return bool(tuple(answer) == right if isinstance(right, tuple) else abs(answer - right) < _TOLERANCE)
 
@@ -415,8 +427,9 @@ def _stored_value(player: Any, state: Iterable[int], action: Iterable[int]) -> A
 def _has_table_of_course(player: Any) -> bool:
     """Returns whether a player keeps its Q-values in a dictionary ``q`` with the keys of the course.
 
-    It does not if ``get_q_value`` finds the new value after an update, but ``q`` has no value at the key. The
-    Q-values of the player are changed.
+    To find out, a Q-value is updated with ``update_q_value``. The player keeps its Q-values somewhere else if
+    ``get_q_value`` then returns a new value, but ``q`` has no value under the course's key. The player's Q-values
+    are changed, so the caller passes a new player.
     """
     if not isinstance(getattr(player, "q", None), MutableMapping):
         return False
@@ -432,9 +445,9 @@ def _has_table_of_course(player: Any) -> bool:
 
 
 def _exploration_fault(player: Any) -> str:
-    """Tests how often ``choose_action`` explores, and describes what is wrong.
+    """Tests whether ``choose_action`` explores with the probability epsilon, and describes what is wrong.
 
-    The string is empty if the rate is right, or if it cannot be judged.
+    The string is empty if nothing is wrong, or if the test is not possible.
     """
     epsilon: Any = getattr(player, "epsilon", None)
     others = _explored_actions(player)
@@ -452,9 +465,9 @@ def _exploration_fault(player: Any) -> str:
 
 
 def _explored_actions(player: Any) -> list[str] | None:
-    """Lets a player choose many moves with exploration in one position.
+    """Lets a player choose many moves with exploration in one position, and returns those that are not the best.
 
-    Returns the moves other than the best one, as strings. Returns ``None`` if the moves cannot be judged, because
+    The moves are returned as strings. Returns ``None`` if they do not show how often the player explores: because
     one of them is not a tuple or a list, or because the player does not play the best move without exploration.
     """
     best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first

@@ -77,9 +77,9 @@ def _values_in_dictionary(
 ) -> FoundValues:
     """Reads the values from a player's dictionary of Q-values.
 
-    ``method`` is the player's method that returns the Q-value of one move, if it has one. The moves that are
-    missing from the dictionary get the value that this method returns for the first of them. Without a method, or
-    if the heaps are sorted in all keys, they get 0.
+    The dictionary has only the moves that the player has updated. All other moves still have the value at which
+    Q-values start. ``method``, the player's method that returns the Q-value of one move, is called for one of
+    these moves to find this value. Without a method, or if the heaps are sorted in all keys, they get 0.
     """
     entries = entries_by_pair(dictionary, rules, name)
     try:
@@ -113,12 +113,12 @@ def lookup_function(table: NDArray[Any], rules: NimRules) -> QFunction:
 def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -> dict[Any, Any]:
     """Brings the keys of a player's dictionary of Q-values into the form ``(heaps, (heap, count))``.
 
-    The player's own keys can be tuples, nested tuples or strings, if they contain the heap sizes, the heap and the
-    count in this order: ``"1-3-5-7: (0, 1)"`` becomes ``((1, 3, 5, 7), (0, 1))``. Keys of any other form stay
-    unchanged.
+    The player's own keys can be tuples, nested tuples or strings, if they contain the heap sizes, then the heap
+    and the count. For example, ``"1-3-5-7: (0, 1)"`` becomes ``((1, 3, 5, 7), (0, 1))``. A key without these
+    numbers stays unchanged.
 
     Args:
-        dictionary: The dictionary. It can also be nested: ``dictionary[heaps][move]`` is the Q-value then.
+        dictionary: The dictionary. It can be nested, with the Q-values ``dictionary[heaps][move]``.
         rules: The game.
         name: The player's name on the command line, for the error message.
 
@@ -126,8 +126,8 @@ def entries_by_pair(dictionary: Mapping[Any, Any], rules: NimRules, name: str) -
         The Q-values by key, without nesting.
 
     Raises:
-        ValueError: If there are keys with positions, but none with the start of the game, so the Q-values belong
-            to another board.
+        ValueError: If no key has the starting position of the game, although there are keys with positions. The
+            player has then learned on another board.
     """
     entries = {}
     for key, value in dictionary.items():
@@ -160,12 +160,12 @@ def q_table_of(entries: dict[Any, Any], rules: NimRules) -> tuple[NDArray[np.flo
         rules: The game.
 
     Returns:
-        The table, with a row for each position index, of shape ``(n_positions, n_actions)``. The second value is a
-        remark for the report, which says whether the heaps are sorted. It is empty if they are not.
+        The table, with a row for each position index, of shape ``(n_positions, n_actions)``, and a remark for the
+        report. The remark says that the heaps are sorted in all keys. It is an empty string if they are not.
 
     Raises:
-        TypeError: If a key or a value has another form.
-        ValueError: If a key does not have a position and a move of the game.
+        TypeError: If a key or a value has a wrong type.
+        ValueError: If a key is not a position and a move of the game.
     """
     known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has added 0s
     q_values = policies.q_values_of(rules, known)
@@ -179,7 +179,8 @@ def q_table_of(entries: dict[Any, Any], rules: NimRules) -> tuple[NDArray[np.flo
 def _for_all_arrangements(q_values: NDArray[np.float64], rules: NimRules) -> NDArray[np.float64]:
     """Copies the Q-values of each position with sorted heaps, such as 1-2, to its other arrangements, such as 2-1.
 
-    ``q_values`` and the result have a row for each position index, ``(n_positions, n_actions)``.
+    This is needed for a player that sorts the heaps before it looks up a value, so its values of other positions
+    are missing. ``q_values`` and the result have a row for each position index, ``(n_positions, n_actions)``.
     """
     heaps = rules.all_positions()
     sorted_rows = np.asarray(rules.index(np.sort(heaps, axis=1)), dtype=np.intp)

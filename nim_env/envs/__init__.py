@@ -24,8 +24,9 @@ A step of many games makes these calls, with arrays::
         Observations.of                      _results
 
 To understand how the opponent replies, begin with ``Replies.draw_batch``, which queries the policy at each move.
-``FixedReplies`` is for policies that always give the same answers. It draws from the same distribution, but
-faster, from lists. The AEC environment has no opponent, so its step only looks up the result of the new state.
+``FixedReplies`` is for policies whose probabilities in a position never change. It draws from the same
+distribution, but faster, from lists. The AEC environment has no opponent, so its step only looks up the result of
+the new state.
 
 ``_config`` checks the arguments of all three environments, ``_single_game`` has what the two with a single game
 share, and ``_transitions`` makes the table ``P``.

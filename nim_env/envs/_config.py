@@ -68,7 +68,7 @@ class EnvConfig:
 
     @cached_property
     def start(self) -> Start:
-        """How episodes begin: who moves first, or ``"random_position"`` if they start from random positions."""
+        """How episodes begin: the agent, the opponent or either of them moves first, or the position is random."""
         if self.random_start:
             return "random_position"
         return "random_player" if self.first_player == "random" else self.first_player or "agent"
@@ -87,9 +87,10 @@ class EnvConfig:
         return replace(self, opponent=opponent)
 
     def start_of_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Start:
-        """Returns how the next episode begins: as in other episodes, unless ``reset_options`` say something else.
+        """Returns how the next episode begins, which is :attr:`start` unless ``reset_options`` change it.
 
-        Raises ValueError if an option is not one of ``allowed``, or if two options exclude each other.
+        Raises ValueError if the name of an option is not in ``allowed``, or if ``first_player`` and ``heaps`` are
+        both given.
         """
         for key in reset_options:
             checked_choice("each key of options", key, allowed)
@@ -100,11 +101,11 @@ class EnvConfig:
 
 
 def checked_start_states(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Checks the option ``heaps`` of ``reset``, and returns the number of each position: its index in the rules.
+    """Checks the option ``heaps`` of ``reset``, and returns the states in which the games start.
 
-    ``heaps`` holds one position for all games, or one for each game. ``is_reset`` marks the games that are reset,
-    and the result, int64, has a number for each of them. Raises ValueError if ``heaps`` has the wrong shape, or if
-    a game would start with empty heaps.
+    ``heaps`` holds one position for all games, or one for each game. ``is_reset`` is True for each game that is to
+    be reset. The result, int64, has the index of the first position (:meth:`NimRules.index`) of each of these
+    games. Raises ValueError if ``heaps`` has the wrong shape, or if a game would start with empty heaps.
     """
     indices = np.asarray(rules.index(heaps))
     fits = indices.shape in ((), is_reset.shape)
@@ -132,8 +133,8 @@ def checked_action(action: Any, n_actions: int) -> int:
 def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Returns the actions of ``n`` games as an array, np.intp of shape ``(n,)``.
 
-    Raises InvalidAction if ``actions`` are not ``n`` integers in the action space. In a game that ``is_ignored``
-    marks, the action can be any integer.
+    Raises InvalidAction if ``actions`` are not ``n`` integers in the action space. ``is_ignored`` is True for each
+    game in which the action has no effect and can be any integer.
     """
     array = np.asarray(actions)
     if array.shape != is_ignored.shape or array.dtype.kind not in "iu":

@@ -29,7 +29,7 @@ class Opponent:
     """A policy that plays as the opponent.
 
     Attributes:
-        replies: The policy's replies.
+        replies: The object that draws the policy's replies.
         member_number: The policy's number in its pool, or -1 if it is not from a pool.
     """
 
@@ -58,10 +58,10 @@ class OpponentSampler:
         self.refresh(start)
 
     def refresh(self, start: Start) -> None:
-        """Updates :attr:`opponents` from the pool. Checks that each can play games that begin as ``start`` says.
+        """Updates :attr:`opponents`, because members can have been added to the pool or removed.
 
-        Raises ValueError if an opponent is a table with an invalid row, or if an opponent can move first but each
-        of its opening moves would end the game.
+        Then checks that each opponent can play. Raises ValueError if an opponent is a table with invalid
+        probabilities, or if ``start`` lets an opponent move first whose opening moves would all end the game.
         """
         numbers = range(-1, 0) if self._pool is None else self._pool.numbers
         if self._refreshed_for == (numbers, start):
@@ -93,8 +93,8 @@ class Roster:
 
     Args:
         board: The board.
-        former: The opponents that are no longer drawn for new games.
-        current: The opponents of a sampler.
+        former: The former opponents.
+        current: The current opponents, which are those of an :class:`OpponentSampler`.
 
     Attributes:
         board: The board. ``former`` and ``current`` are attributes too.
@@ -121,7 +121,7 @@ class Roster:
         return {**self.__dict__, "_joined_lists": {}}  # a copy makes the lists again
 
     def draw_replies(self, states: States, indices: Indices, start: Start, generator: Generator) -> States:
-        """Draws a reply of ``opponents[indices[i]]`` in each game i, and returns the states after the replies."""
+        """Draws a reply in each game, and returns the states after them. Game i has opponent ``indices[i]``."""
         if self.only_replies is not None:
             return self.only_replies.draw_batch(states, start, generator)
         lists = self._lists(start)
@@ -134,10 +134,11 @@ class Roster:
         return after
 
     def _lists(self, start: Start) -> AliasLists | None:
-        """Returns the lists of replies of all opponents in one object, the lists of the first opponent first.
+        """Returns the lists from which the replies of all opponents are drawn, joined in one object.
 
-        The result is ``None`` if an opponent has no lists, because its policy is queried at each move, or if all
-        lists together are too large. It is computed only once for each start.
+        The lists of the first opponent come first. With them, one call draws the replies in all games. Returns
+        ``None`` if an opponent has no lists, because its policy must be queried at each move, or if all lists
+        together are too large. The result is stored for later calls with the same start.
         """
         if start not in self._joined_lists:
             self._joined_lists[start] = self._join_lists(start)
@@ -167,7 +168,7 @@ class GameOpponents(NamedTuple):
     def with_new_opponents(
         self, games: Indices, sampler: OpponentSampler, start: Start, generator: Generator
     ) -> GameOpponents:
-        """Draws new opponents for the games with the indices ``games``, and returns the opponents of all games."""
+        """Lets ``sampler`` draw opponents for the new games ``games``, and returns the opponents of all games."""
         sampler.refresh(start)
         roster, indices = self.with_sampler(sampler)
         indices = indices.copy()
@@ -175,9 +176,10 @@ class GameOpponents(NamedTuple):
         return GameOpponents(roster, indices)
 
     def with_sampler(self, sampler: OpponentSampler) -> GameOpponents:
-        """Returns a new object: each game keeps its opponent, but the current opponents are the sampler's.
+        """Returns the opponents of the games after ``sampler`` has replaced the sampler of the environment.
 
-        The former opponents of its roster are those that still play a game but can no longer be drawn.
+        Each game keeps its opponent. In the new roster, the opponents of ``sampler`` are the current ones. All
+        others that still play a game are the former ones.
         """
         roster = self.roster
         if not roster.former and roster.current == sampler.opponents:

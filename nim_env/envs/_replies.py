@@ -3,9 +3,15 @@
 The *state* of a game is a number (:mod:`nim_env.board`). A *reply* is the opponent's move after a move of the
 agent. It changes the state of the game.
 
-A policy is called *fixed* if it always gives the same answer to a position, as a built-in policy or a table does.
-The replies of a fixed policy are drawn from lists that are made once. The lists of a mixture of fixed policies are
-made again when its members or weights have changed. Any other policy is queried at each move.
+A policy returns probabilities, and the environment draws the reply from them. A policy is called *fixed* if these
+probabilities never change, as for a built-in policy or a table. Its replies are still random, but it need not be
+queried at each move. Instead, each state gets a list of the states that can follow the reply, and the environment
+draws from this list. There is a class for each kind of policy:
+
+- :class:`Replies`: for any policy. It queries the policy at each move.
+- :class:`FixedReplies`: for a fixed policy. It queries the policy only to make the lists.
+- :class:`MixtureReplies`: for a mixture. If all its members are fixed, it has lists, which are made again when the
+  members or their weights change.
 """
 
 from __future__ import annotations
@@ -23,12 +29,15 @@ from nim_env.policies import MixturePolicy, OpponentPool, Policy, PolicyAttribut
 
 
 class Replies:
-    """The replies of one opponent on a board. Its policy is queried at each move.
+    """Draws the replies of one opponent on a board.
+
+    This class queries the opponent's policy at each move. Its subclasses avoid most of these queries.
 
     Attributes:
         board: The board.
         policy: The policy, or ``None`` in self-play, in which there is no opponent.
-        batch_lists: The lists from which replies in many games are drawn, or ``None`` if the policy is queried.
+        batch_lists: The lists from which :meth:`draw_batch` draws. ``None`` if it queries the policy instead, as
+            in this class.
     """
 
     batch_lists: ReplyLists | None = None
@@ -42,14 +51,15 @@ class Replies:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
     def check_start(self, start: Start) -> None:
-        """Raises ValueError if ``start`` lets the opponent move first but each opening move would end the game."""
+        """Raises ValueError if ``start`` lets the opponent move first but all its opening moves end the game."""
         if start in ("opponent", "random_player") and not self._distribution.is_opening.any():
             raise self._distribution.no_opening()
 
     def draw_start(self, start: Start, results: StepResultCache, generator: np.random.Generator) -> int:
-        """Draws the state in which the agent makes its first move in a single game.
+        """Starts a single game, and returns the state in which the agent makes its first move.
 
-        ``start`` says who moves first. ``results`` has the heap sizes and the action mask of each state.
+        If ``start`` says so, the opponent makes an opening move or the position is random. ``results`` has the
+        heap sizes and the action mask of each state.
         """
         if start == "random_position":
             return int(self.board.sample_indices(generator))
@@ -68,9 +78,9 @@ class Replies:
         return int(self._distribution.draw(np.int64(state), uniform, result.heaps, result.action_mask))
 
     def draw_batch(self, states: States, start: Start, generator: np.random.Generator) -> States:
-        """Draws the opponent's reply in each of ``n`` games, and returns their states after it, shape ``(n,)``.
+        """Draws the opponent's reply in each of ``n`` games, and returns the states after them, shape ``(n,)``.
 
-        A game in the state ``new_game`` gets the first state of an episode. A game that is over keeps its state.
+        A game in the state ``new_game`` starts as ``start`` says. A game that is over keeps its state.
         """
         board = self.board
         uniforms = generator.random(len(states))
@@ -93,11 +103,12 @@ class Replies:
 
 
 class FixedReplies(Replies):
-    """The replies of a fixed policy, which always gives the same answers. They are drawn from lists.
+    """Draws the replies of a fixed policy, whose probabilities in a position never change.
 
-    On a board that is too large for tables, the lists of all states would be too large as well. So a vector
-    environment on such a board queries the policy at each move. In self-play there is no policy, and a game in
-    progress keeps its state.
+    Each state has a list of the states that can follow the reply, and drawing from it is faster than a query to
+    the policy. :meth:`draw` makes the list of a state at the first visit. :meth:`draw_batch` uses the lists of all
+    states, or queries the policy if the board is too large for so many lists. In self-play there is no policy, and
+    a game in progress keeps its state.
     """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
@@ -127,7 +138,11 @@ class FixedReplies(Replies):
 
 
 class MixtureReplies(Replies):
-    """The replies of a ``MixturePolicy``, whose members and weights can change while games are in progress."""
+    """Draws the replies of a ``MixturePolicy``, whose members and weights can change while games are in progress.
+
+    Before each draw, it checks whether they have changed. If all members are fixed, the replies are drawn from
+    lists.
+    """
 
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
@@ -142,7 +157,10 @@ class MixtureReplies(Replies):
         return self._updated().draw_batch(states, start, generator)
 
     def _updated(self) -> Replies:
-        """Returns the replies of the mixture, made again if its members or weights have changed."""
+        """Returns the object that draws the replies for the mixture's current members and weights.
+
+        It is a new object if they have changed since the last call.
+        """
         members, weights = members_and_weights(self._mixture)
         if self._made_for != (members, weights):
             kind = FixedReplies if all(map(is_fixed, members)) else Replies
@@ -152,19 +170,25 @@ class MixtureReplies(Replies):
 
 
 def members_and_weights(policy: Policy | OpponentPool | None) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-    """Returns the current members and weights of a mixture. Any other policy counts as one member of weight 1."""
+    """Returns the current members and weights of a mixture, which show whether the mixture has changed.
+
+    Any other policy counts as a mixture with one member of weight 1.
+    """
     return (policy.policies, tuple(policy.weights)) if isinstance(policy, MixturePolicy) else ((policy,), (1.0,))
 
 
 def is_fixed(policy: Any) -> bool:
-    """Returns whether a policy always gives the same answers. A mixture does not, since its members can change."""
+    """Returns whether a policy always returns the same probabilities in a position. False for a mixture.
+
+    The probabilities of a mixture change when it gets a new member or new weights.
+    """
     return policy is None or (isinstance(policy, PolicyAttributes) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """Returns the :class:`Replies` of a policy, as an object of the subclass that fits the policy.
+    """Returns an object that draws the replies of a policy, of the class that fits this kind of policy.
 
-    If the policy is fixed or a mixture, all environments with the same board share the object.
+    If the policy is fixed or a mixture, all environments with the same board share the object and its lists.
     """
     if isinstance(policy, MixturePolicy):
         return shared_instance(MixtureReplies, board, policy)

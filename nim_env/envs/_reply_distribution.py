@@ -113,9 +113,9 @@ class ReplyLists:
         self._by_start: dict[Start, AliasLists] = {}
 
     def of_state(self, state: int) -> ReplyList:
-        """Returns the list of one state. It has the states to which the opponent's possible replies lead.
+        """Returns the list of one state, with the states to which the opponent's possible replies lead.
 
-        Raises ValueError if the list is empty: the opponent has no opening move.
+        Raises ValueError if ``state`` is ``new_game`` and the opponent has no possible opening move.
         """
         board = self._board
         if board.rules.n_pairs <= limits.PREPARED_REPLIES:
@@ -130,10 +130,10 @@ class ReplyLists:
         return ReplyList(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
 
     def for_start(self, start: Start) -> AliasLists:
-        """Returns the lists of all states, for episodes with this start.
+        """Returns a list for each state: the states to which the opponent's possible replies lead.
 
-        The list of the state ``new_game`` has the states in which such an episode can begin. Raises ValueError if
-        this list is empty: the opponent has no opening move.
+        For the state ``new_game``, these are the states in which an episode with this start can begin. Raises
+        ValueError if there are none, because the opponent moves first and has no possible opening move.
         """
         if start not in self._by_start:
             index = start_index(self._board, start)
@@ -144,7 +144,7 @@ class ReplyLists:
 
     @cached_property
     def all_lists(self) -> AliasLists:
-        """The lists of all states, then one list for each start, with the states in which episodes can begin."""
+        """The lists of all states, then one list for each of the four starts, with an episode's first states."""
         board = self._board
         moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full_heaps and new_game
         replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
@@ -167,10 +167,10 @@ class ReplyLists:
 
 
 def start_index(board: Board, start: Start) -> int:
-    """Returns the index in :attr:`ReplyLists.all_lists` of the list that belongs to this start."""
+    """Returns the index in :attr:`ReplyLists.all_lists` of the list for episodes with this start."""
     return board.n_states + STARTS.index(start)
 
 
 def _unchanged(states: States) -> AliasLists:
-    """Returns one list for each of ``states``. Its only item is the state itself."""
+    """Returns lists for states in which there is no reply. The only item of each list is the state itself."""
     return AliasLists(np.ones_like(states), states)

@@ -1,8 +1,9 @@
 """What a step returns, looked up by the state of the game.
 
 The *state* of a game is a number (:mod:`nim_env.board`). The observation, the action mask, the reward and whether
-the game is over depend only on the state. So they are computed once for each state: as a :class:`StepResult` for
-single games, and as a table of observations for many games. The board has the other tables for many games.
+the game is over depend only on the state, so they are computed once for each state. The environments with a single
+game store them together in a :class:`StepResult`. The vector environment looks up the observations in
+:class:`Observations`, and the rest in tables of :class:`nim_env.board.TabulatedBoard`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from nim_env.encodings import Encoding
 class StepResult:
     """What a single game returns when it reaches a state.
 
-    All environments of the same game and encoding share the arrays, so they return copies of them.
+    All environments of the same game and encoding share the arrays, and return copies to their callers.
 
     Attributes:
         state: The state, as :mod:`nim_env.board` numbers states.
@@ -33,7 +34,7 @@ class StepResult:
         is_legal: The action mask as bytes, which Python indexes faster than an array.
         is_over: Whether the game is over.
         is_illegal: Whether an illegal action has ended the game.
-        reward: The reward of the agent; in self-play, of the player who has just moved.
+        reward: The agent's reward. In self-play, the reward of the player who has just moved.
     """
 
     __slots__ = ("action_mask", "heaps", "is_illegal", "is_legal", "is_over", "observation", "reward", "state")
@@ -50,7 +51,7 @@ class StepResult:
 
 
 class StepResultCache(StateCache[StepResult]):
-    """The :class:`StepResult` of each state that single games have reached."""
+    """A cache with the :class:`StepResult` of each state that a single game has reached so far."""
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._arguments = board, encoding
@@ -63,7 +64,7 @@ class StepResultCache(StateCache[StepResult]):
 
 
 class Observations:
-    """The observations of many states at once. On a small board they are looked up in a table."""
+    """Converts many states to observations at once. On a small board they are looked up in a table."""
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._board = board

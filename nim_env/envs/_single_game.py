@@ -17,7 +17,9 @@ from nim_env.rendering import Display, view_of
 
 
 class SingleGame:
-    """The base class of the environments with a single game. It holds the board and the game, and renders it.
+    """The base class of the environments with a single game, which are ``NimEnv`` and PettingZoo's.
+
+    It keeps the game that is being played, finds the state after an action, and renders the position.
 
     Args:
         config: The arguments of the environment.
@@ -49,7 +51,10 @@ class SingleGame:
         return self._current
 
     def _state_of_start(self, heaps: Any) -> int | None:
-        """Returns the number of the position ``heaps``, an option of ``reset``; ``None`` without this option."""
+        """Returns the state for the option ``heaps`` of ``reset``, which is the position to start from.
+
+        Returns ``None`` if ``heaps`` is ``None``, because the option was not given.
+        """
         return None if heaps is None else checked_start_states(heaps, self.rules, np.array(True)).item()
 
     def _state_after(self, action: Any, result: StepResult) -> int:

@@ -25,9 +25,10 @@ def transitions(rules: NimRules, policy: Policy) -> Transitions:
     last = rules.terminal_reward  # the reward of the player who takes the last object
 
     def outcomes_of_reply(index: int) -> list[tuple[float, int, float, bool]]:
-        """Returns the outcomes of the opponent's replies in the position of this index, as tuples of ``P``.
+        """Returns what can follow when the opponent is to move in the position of this index.
 
-        Index 0 is the empty position: the agent has taken the last object, and the game is over.
+        The result is a list of tuples ``(probability, next state, reward, terminated)``, one for each possible
+        reply. Index 0 is the empty position. There the agent has taken the last object, and there is no reply.
         """
         if index == 0:
             return [(1.0, 0, last, True)]

@@ -210,8 +210,9 @@ class NimEnv(SingleGame, Env[NDArray[Any], np.int64]):
         state has an entry for every action; an illegal action loses the game. A transition that terminates the
         game leads to state 0.
 
-        The dictionary is created at its first use. It is created again after the opponent has changed. A mixture
-        has also changed if it has a new member or a new weight. Environments do not share the dictionary.
+        The dictionary is created when ``P`` is first read. It is created again when ``P`` is read after the
+        opponent has changed, or after the members or weights of a mixture have changed. Each environment has its
+        own dictionary.
 
         There is a ``P`` only if the observation is ``"index"`` and the opponent is a built-in policy, a table or a
         mixture of these. (``tabulate`` converts any policy to a table.) The number of positions times actions must

@@ -276,7 +276,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise InvalidAction(f"environment {env}: {message}")
 
     def _restart(self, games: _Games, indices: Indices, start: Start, first_states: States | None = None) -> None:
-        """Starts episodes in the games ``indices``. Without ``first_states``, ``start`` says how they begin."""
+        """Starts episodes in the games ``indices``: in ``first_states`` if given, otherwise as ``start`` says."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = games.opponents.with_new_opponents(indices, self._sampler, start, generator)
         if first_states is None:
@@ -344,7 +344,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        """Returns the infos of all games. The values of the keys with an underscore are copies of ``is_new``."""
+        """Returns the infos. ``is_new``, the games with new infos, becomes the value of ``"_action_mask"`` etc."""
         states = games.states
         infos = {"action_mask": self.board.masks(states), "illegal_action": self.board.is_illegal(states)}
         if self._is_self_play:
