@@ -1,10 +1,10 @@
 """The numbers with which the diagnosis decides: what each decides, and why it has this size.
 
 A number comes from a theorem (docs/how_the_diagnosis_works.md has the proof), from a definition that fixes what a
-word means, from an assumption about learners, or from the runs of docs/experiments/diagnosis.md, in which learners
-with and without bugs were diagnosed. The last words of most docstrings say from which. The page of the runs also
-says how many diagnoses change with some of the numbers. Values are measured in units of the larger reward, so a
-return is never larger than 1.
+word means, from an assumption about learners, or from the runs of docs/experiments/diagnosis_study.md, in which
+learners with and without bugs were diagnosed. The last words of most docstrings say from which. The page of the
+runs also says how many diagnoses change with some of the numbers. Values are measured in units of the larger
+reward, so a return is never larger than 1.
 """
 
 MAX_POSITIONS = 50_000
