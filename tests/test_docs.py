@@ -13,7 +13,7 @@ from nim_env.check import examination, options, report
 
 ROOT = Path(__file__).parent.parent
 # other test files run the code of these pages
-OTHERS = ("deep_rl.md", "diagnosis.md", "scaling_out.md", "test_suite.md")
+OTHERS = ("deep_rl.md", "diagnosis_study.md", "scaling_out.md", "test_suite.md")
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 

@@ -1,7 +1,7 @@
 """The numbers with which the diagnosis decides: what each decides, and why it has this size.
 
 There are four kinds of reasons for a size: a theorem, which docs/how_the_diagnosis_works.md proves; a definition
-of what a word means; an assumption about learners; and the runs of docs/experiments/diagnosis.md, in which
+of what a word means; an assumption about learners; and the runs of docs/experiments/diagnosis_study.md, in which
 learners with and without bugs were diagnosed. Most docstrings name the kind at their end. The page about the runs
 also says how many diagnoses change if some of the numbers are changed. Values are divided by the larger reward, so
 a return is never larger than 1.
