@@ -10,7 +10,8 @@ In the order of one run:
   programs. The project's web page "Your own program" uses it too.
 - :mod:`nim_env.check.values` reads the values of a player.
 - :mod:`nim_env.check.specification` tests the functions of a program that follows CS50's project Nim.
-- :mod:`nim_env.check.report` has the results of a player, its entry in the report, and converts them to text.
+- :mod:`nim_env.check.report` defines the entry of a player in the report, with its results, and converts it to
+  text.
 
 This package imports the game, the policies, the evaluation, the rendering and, for the file of a model,
 :mod:`nim_env.sb3`. Only ``nim_env.__main__`` imports this package.

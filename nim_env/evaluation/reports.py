@@ -164,9 +164,10 @@ def report(
 
 
 def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
-    """Yields the metrics of all positions by group: by the number of nonempty heaps, and endgames or not.
+    """Yields the metrics of each group of positions.
 
-    For each number of heaps, the other positions come before the endgames. A group without positions is left out.
+    Two positions are in the same group if they have the same number of nonempty heaps, and if both or neither of
+    them are endgames. For each number of heaps, the group of endgames comes last. Empty groups are left out.
     ``mastery`` and ``accuracy`` hold the metrics of the individual positions. ``accuracy`` is ``None`` if the
     player has no values.
     """

@@ -248,11 +248,11 @@ def _settled(learner: Learner) -> Diagnosis | None:
 
 
 def _plays_perfectly(learner: Learner) -> Diagnosis | None:
-    """Returns the diagnosis that every move is right, or ``None`` if one is wrong.
+    """Returns a diagnosis if every move is right, and ``None`` if a move is wrong.
 
-    In each position the player is assumed to make the move with the largest value. If several moves have it, the
-    player is assumed to make the one with the lowest number. The diagnosis is undecided if a bug is likely
-    although the moves are right.
+    The diagnosis says that no bug was found. If the values make a bug likely although every move is right, it says
+    that it is undecided whether there is a bug. In each position the player is assumed to make the move with the
+    largest value and, if several moves have it, the one with the lowest number.
     """
     pairs = learner.pairs
     can_win = pairs.sums(pairs.wins)[pairs.position] > 0

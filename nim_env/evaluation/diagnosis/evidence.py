@@ -76,8 +76,8 @@ def most_are_nearer(learner: Learner, bug: Target, among: Bools, min_fraction: f
     Args:
         learner: The learner.
         bug: The target of the bug.
-        among: Which values count, bool of shape ``(n_pairs,)``. If the bug's target is close to a target of
-            Bellman's equation, the value never counts, since it could not tell them apart.
+        among: Which values count, bool of shape ``(n_pairs,)``. A value never counts if its two targets, that of
+            the bug and that of Bellman's equation, are close together, since it cannot tell the two apart.
         min_fraction: The fraction of the values that must lie nearer to the bug's target.
 
     Returns:

@@ -191,10 +191,11 @@ class Inputs:
 
     @cached_property
     def possible_initials(self) -> list[float]:
-        """Numbers that may be the initial value, since whole positions look as if they were never updated.
+        """The numbers that may be the initial value of the Q-values.
 
-        Such a number is the value of all legal actions in each of at least three positions. Only positions with
-        both winning and losing moves count, since a learner would have learned different values for these.
+        If all legal actions of a position have the same value, the position looks as if it was never updated, and
+        this value may be the initial one. A number is returned if this is so in at least three positions. Only
+        positions with winning and losing moves count, since learned values of the two kinds of moves differ.
         """
         pairs, values = self.pairs, self.table[self.pairs.legal]
         n_wins = pairs.sums(pairs.wins)
