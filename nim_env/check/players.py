@@ -57,7 +57,7 @@ class LoadedPlayer:
         behavior_policy: The policy that a model with an actor and a critic followed in training. It draws moves
             with the actor's probabilities, and the critic's values are the expected returns of this play.
             ``policy``, in contrast, always plays the actor's most probable move. If the model was trained without
-            masks, ``behavior_policy`` can also draw illegal actions, which lose at once. ``None`` for other players.
+            masks, ``behavior_policy`` can also draw illegal actions, which lose at once. ``None`` for all others.
         initial: The value at which its Q-values started. It is what the player's method, such as ``get_q_value``,
             returns for a move that is missing from its dictionary of Q-values. ``None`` if it is not known.
         make_player: A function that makes a new, untrained player of the same class. ``None`` unless the player
