@@ -91,10 +91,10 @@ class AliasLists:
         return len(self.items)
 
     def draw(self, lists: Any, uniforms: Any) -> Any:
-        """Draws items and returns them, int64 of the shape of ``uniforms``.
+        """Draws items from the lists and returns them, int64 of the shape of ``uniforms``.
 
-        ``uniforms`` holds a random number from [0, 1) for each item that is drawn. ``lists`` holds the number of
-        the list from which each item is drawn, or one number for all of them.
+        Each random number from [0, 1) in ``uniforms`` draws one item. ``lists`` has the index of the list from
+        which it is drawn, for each item or one for all.
         """
         scaled = uniforms * self.counts[lists]
         nth_slot = scaled.astype(np.intp)

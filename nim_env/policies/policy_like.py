@@ -71,8 +71,9 @@ def checked_player(
 ) -> Player:
     """Converts a policy to a :class:`Player`: a policy for the game ``rules`` with a rule for illegal actions.
 
-    The rule is ``illegal_action``; by default ``"raise"``, or the rule of a ``policy`` that is a Player. Raises
-    ValueError if a Player has another rule than ``illegal_action``, and the errors of :func:`checked_policy`.
+    The rule is ``illegal_action``. If it is ``None``, a Player keeps its own rule, and any other policy gets
+    ``"raise"``. Raises ValueError if a Player has another rule than ``illegal_action``, and the errors of
+    :func:`checked_policy`.
     """
     if isinstance(policy, Player):
         if illegal_action not in (None, policy.illegal_action):

@@ -133,11 +133,13 @@ def nearest_bug(learner: Learner, bugs: list[Bug]) -> Diagnosis | None:
 
 
 def likely_bug(learner: Learner) -> Diagnosis | None:
-    """Returns the diagnosis of a likely bug, or ``None`` if no bug is likely. Likely is less than proven.
+    """Returns the diagnosis of a likely bug, or ``None`` if no bug is likely.
+
+    A likely bug is not proven.
 
     A bug is likely if it explains the values better than Bellman's equation does. It must also explain most of the
-    values that differ from the initial value, or most of all values. Of several likely bugs, the nearest is
-    chosen.
+    values that differ from the initial value, or most of all values. Of several likely bugs, the
+    one with the targets nearest to the values is chosen.
     """
     every = np.ones_like(learner.is_trained)
     most = thresholds.MAJORITY
@@ -215,12 +217,12 @@ def _explains_nearly_all(learner: Learner, bug: Target) -> bool:
 
 
 def _avoids_bellman(learner: Learner, bug: Target) -> bool:
-    """Returns whether the values have not gone where Bellman's equation, but not the bug, would have moved them.
+    """Returns whether values have stayed where they were although Bellman's equation would have moved them.
 
-    A value counts if Bellman's equation would have moved it far, in a direction in which the bug never moves it.
-    Hardly any of these values may have moved in this direction. This can also happen by chance if the training was
-    short, so there must be too many such values for chance. The probability that one value has not moved by chance
-    is estimated from the other values that Bellman's equation would have moved far.
+    Only values are considered that Bellman's equation would have moved far, in a direction in which the bug never
+    moves them. Nearly all of them must not have moved in this direction. In a short training values can also stay
+    by chance, so there must be more of them than chance explains. The probability that a value stays by chance is
+    estimated from the other values that Bellman's equation would have moved far.
     """
     initial, to_bellman = learner.initial, _from_initial(learner, learner.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING

@@ -120,8 +120,8 @@ class Pairs:
 def pairs_of(rules: NimRules) -> Pairs:
     """Lists all pairs of a position and an action that is legal there.
 
-    In a large game, only the 50,000 positions with the fewest objects are included. This leaves no pair without a
-    next position, since a move leads to a position with fewer objects.
+    In a large game, only the 50,000 positions with the fewest objects are included. The position
+    after each move is then included too, since it has fewer objects.
     """
     heaps = rules.all_positions()
     indices = heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]

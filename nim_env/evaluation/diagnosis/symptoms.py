@@ -194,8 +194,8 @@ def _n_stuck(learner: Learner) -> int:
 def _is_off(learner: Learner) -> Bools:
     """Returns which values belong to best moves and are off their targets, bool of shape ``(n_pairs,)``.
 
-    A value counts only if it differs from the initial value, and if the value of a worse move in the same position
-    does.
+    Only values that training has changed are considered, and only in positions in which it has also changed the
+    value of a worse move.
     """
     pairs = learner.pairs
     is_tried = pairs.sums(learner.is_trained & ~learner.is_greedy)[pairs.position] > 0
