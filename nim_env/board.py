@@ -222,7 +222,7 @@ class TabulatedBoard(Board):
     masks = _from_table(Board.masks)
 
     def next_states(self, states: States, actions: NDArray[np.int64]) -> States:
-        """Returns the same states as :meth:`Board.next_states`. A table of them is made only for small games."""
+        """Returns the state after each action, as :meth:`Board.next_states` does, in small games from a table."""
         if not self._has_next_states:
             return super().next_states(states, actions)
         return self._next_states[states * self._n_actions + actions]

@@ -140,8 +140,8 @@ class FixedReplies(Replies):
 class MixtureReplies(Replies):
     """Draws the replies of a ``MixturePolicy``, whose members and weights can change while games are in progress.
 
-    Before each draw, it checks whether they have changed. If all members are fixed, the replies are drawn from
-    lists.
+    Before each draw, it checks whether they have changed. If the members themselves never change their move
+    probabilities, the replies are drawn from lists that are made in advance.
     """
 
     def __init__(self, board: Board, policy: MixturePolicy) -> None:

@@ -258,8 +258,8 @@ def _fits_better(
         learner: The learner.
         bug: The target of the bug.
         among: Which values count for the first condition, bool of shape ``(n_pairs,)``.
-        is_evidence: Which values can count for the second condition, bool of shape ``(n_pairs,)``. Of these, the
-            values count that are in ``among`` or were updated.
+        is_evidence: Which values can count for the second condition, bool of shape ``(n_pairs,)``. Each of them
+            counts only if it is also in ``among``, or was updated.
         min_explained: The fraction that is enough for the first condition.
         min_nearer: The fraction that is enough for the second condition.
 

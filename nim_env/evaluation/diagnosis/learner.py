@@ -144,9 +144,9 @@ class Learner:
     def must_be_trained(self) -> Bools:
         """Whether each value is taken to have been updated, bool of shape ``(n_pairs,)``.
 
-        A value has been updated if it differs from the initial value. It can also have been updated and be the
-        same. This is assumed if another value of its position differs and all values of the next position do: the
-        learner knows both positions, so it has made the move between them.
+        A value that differs from the initial value has been updated. A value that equals it may have been updated
+        too. This is assumed if another value of its position, and every value of the next position, differs from
+        the initial value. The learner has then been in both positions, so it has probably made this move.
         """
         is_complete = self._n_trained == self.pairs.n_legal
         # after a last move: no such value differs, so the reward of last moves may be the initial value

@@ -127,8 +127,9 @@ def _no_last_move(learner: Learner) -> Diagnosis | None:
 def _known_bug(learner: Learner) -> Diagnosis | None:
     """Looks for a known bug that the values prove.
 
-    Bugs in the maximum are left out if the learner need not use a maximum: if it is on-policy, or if the table has
-    values of positions, which can belong to any policy.
+    Bugs in the maximum are left out if a correct learner may have no maximum. This is so if the learner is
+    on-policy. It is also so if the table has one value per position instead of one per action, since such a table
+    may hold the values of any policy.
     """
     has_maximum = not learner.assumptions.on_policy and learner.inputs.has_action_values
     proven = [
@@ -141,9 +142,9 @@ def _known_bug(learner: Learner) -> Diagnosis | None:
 
 
 def _values_of_both_signs(learner: Learner) -> Diagnosis | None:
-    """Looks for values both above and below 0, although one of the rewards is 0.
+    """Looks for values both above and below 0, although the reward of a win or of a loss is 0.
 
-    All returns then have the same sign, so the values of a correct learner have it too.
+    Then only the other reward differs from 0, so no value of a correct learner can have the opposite sign.
     """
     scaled, values = learner.scaled, learner.values
     has_both_signs = min(values.max(), -values.min()) > thresholds.NEAR
