@@ -1,4 +1,7 @@
-"""Wrappers of policies: one measures how often a policy makes each move, one gives a policy encoded positions."""
+"""Two wrappers of policies.
+
+One measures how often a policy makes each move. The other encodes positions before it passes them to a policy.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def python(*arguments):
 
 def test_it_learns_alone_in_a_folder_and_its_checkpoint_is_judged():
     shutil.copy(dqn.__file__, "dqn.py")
-    board = "--heaps", "1", "2", "2"
+    board = "--heaps", "1,2,2"
     lines = python("dqn.py", *board, "--total-timesteps", "25600").splitlines()
     assert [line.split()[0] for line in lines[:20]] == [f"{1280 * number:,}" for number in range(1, 21)]
     assert lines[19].endswith("expert mastery 1.000")
