@@ -337,8 +337,8 @@ def _trials(
     """Yields the trials of a function, one for each test case in which the function can be tested.
 
     If the function has the parameter ``epsilon``, there are two trials for each test case: without and with
-    exploration. ``sample`` is any player of the tested class. Yields nothing if this player lacks the function, or if
-    the function does not take the arguments that the course prescribes for it.
+    exploration. ``sample`` is any player of the tested class. Yields nothing if this player lacks the function, or
+    if the function does not take the arguments that the course prescribes for it.
     """
     tested, parameters = _TESTS[function], _parameters_of(sample, function)
     if not _takes(parameters, tested.n_arguments):

@@ -221,8 +221,8 @@ def _avoids_bellman(learner: Learner, bug: Target) -> bool:
 
     The test uses the values that Bellman's equation would have moved far, in a direction in which the bug never
     moves them. It returns True only if nearly all of these values have not moved that way. In a short training,
-    values can also stay by chance, so there must be more of them than chance explains. The probability that a value
-    stays by chance is estimated from the other values that Bellman's equation would have moved far.
+    values can also stay by chance, so there must be more of them than chance explains. The probability of this is
+    estimated from the other values that Bellman's equation would have moved far.
     """
     initial, to_bellman = learner.initial, _from_initial(learner, learner.targets)
     bug_raises, bug_lowers = bug.high >= initial + thresholds.ROUNDING, bug.low <= initial - thresholds.ROUNDING
