@@ -106,9 +106,9 @@ class Table:
         return row
 
     def rows(self, observations: Any, *, add: bool = True) -> NDArray[np.intp]:
-        """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
+        """Returns the index of the row of each observation, np.intp of shape ``(...)``.
 
-        This method does for many observations what :meth:`row` does for one.
+        ``observations`` has shape ``(..., *space.shape)``. ``add`` means the same as in :meth:`row`.
         """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)

@@ -467,8 +467,8 @@ def _exploration_fault(player: Any) -> str:
 def _explored_actions(player: Any) -> list[str] | None:
     """Lets a player choose many moves with exploration in one position, and returns those that are not the best.
 
-    The moves are returned as strings. Returns ``None`` if they do not show how often the player explores: because
-    one of them is not a tuple or a list, or because the player does not play the best move without exploration.
+    The moves are returned as strings. Returns ``None`` if they cannot show how often the player explores, that
+    is, if a move is not a tuple or a list, or if the player does not play the best move with exploration off.
     """
     best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first
     table = _table(_PILES, [0.5 if action == best else -0.5 for action in _actions(_PILES)])

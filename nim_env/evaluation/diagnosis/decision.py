@@ -51,9 +51,9 @@ def diagnose(
         opponent: The policy that the player learned against. ``None`` if it played both sides, in self-play.
         discount: The discount of the training, from 0 to 1. Some learners apply it once for each move, others once
             for each of their own turns. Pass the number that the training used.
-        earlier: The values at an earlier time of the same training, in one of the two shapes. Values that are off
-            their targets at both times and have not changed in between show a bug, if another value of the same
-            position has changed.
+        earlier: The values at an earlier time of the same training, in one of the two shapes. If the training has
+            since changed one value of a position, but has left another value there unchanged and off its target,
+            the unchanged value shows a bug.
         rewards: The rewards of a win and of a loss. ``None`` to infer them.
         initial: The value that every action had before the training. ``None`` to infer it.
         on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo.

@@ -160,9 +160,9 @@ def is_proven(learner: Learner, bug: Bug) -> bool:
 
     1. Several values are possible with the bug, but not with Bellman's equation.
     2. Nearly all values lie near the bug's targets, and nearer to these than to Bellman's targets.
-    3. Bellman's equation would have moved many values in a direction in which the bug never moves them, and hardly
-       any of them has moved there. This proof is not used for a bug that takes the mean of the next values: the
-       mean can change its sign during the training, and the direction changes with it.
+    3. Bellman's equation would have moved many values in one direction, for example up, but hardly any has moved
+       that way, and with the bug none could have. This proof is not used for a bug that takes the mean of the next
+       values. That mean can change its sign during the training, so the bug can move a value in both directions.
 
     There is no proof if several values are possible with Bellman's equation, but not with the bug. For a network,
     there is no proof before it has learned the values of last moves, since all other values depend on them.
